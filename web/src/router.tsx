@@ -53,9 +53,10 @@ const sql = createRoute({
   path: '/sql',
   component: screen(() => import('~/screens/sql/Sql')),
   // A link opens a statement and does not run it: the reader does, with their own rights. A name such as 2026 arrives as a number.
-  validateSearch: (search): { q?: string | undefined; namespace?: string | undefined } => {
-    const { q, namespace } = search;
-    return { q: text(q), namespace: text(typeof namespace === 'number' ? String(namespace) : namespace) };
+  // `statement` is the id of a long statement, which is shown in the place of the rows.
+  validateSearch: (search): { q?: string | undefined; namespace?: string | undefined; statement?: string | undefined } => {
+    const { q, namespace, statement } = search;
+    return { q: text(q), namespace: text(typeof namespace === 'number' ? String(namespace) : namespace), statement: text(statement) };
   },
 });
 const connect = createRoute({ getParentRoute: () => shell, path: '/connect', component: screen(() => import('~/screens/connect/Connect')) });

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { type Page } from '@playwright/test';
 import { accessible, Api, expect, signIn, test } from './support';
 
@@ -136,6 +137,73 @@ test('a result that is cut is read further', async ({ page }) => {
   await expect(page.getByText('Only the first 10,000 rows.')).toBeVisible();
   await page.getByRole('button', { name: 'Run with LIMIT 100000' }).click();
   await expect(page.getByText('100,000 rows').first()).toBeVisible({ timeout: 60_000 });
+});
+
+test('a result that is too large is written in the background, survives a reload, and is downloaded whole', async ({ page }) => {
+  await open(page, 'SELECT range AS i FROM range(1500000)');
+  await editor(page).click();
+  await page.keyboard.press('Control+Enter');
+  await expect(page.getByText('Only the first 10,000 rows.')).toBeVisible();
+  await page.getByRole('button', { name: 'Get all rows' }).click();
+  await page.getByRole('menuitem', { name: 'NDJSON' }).click();
+  await expect(page).toHaveURL(/\/sql\?statement=[0-9a-f-]{36}$/);
+  await page.reload();
+  await expect(page.getByText('1,500,000 rows')).toBeVisible({ timeout: 90_000 });
+  await expect(rows(page).getByRole('gridcell', { name: '3', exact: true })).toBeVisible();
+  await expect(rows(page)).toHaveAttribute('aria-rowcount', /^1[,.]?50000[01]$/);
+  await accessible(page, 'sql in the background');
+
+  const whole = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download', exact: true }).click();
+  const file = await whole;
+  expect(file.suggestedFilename()).toMatch(/^result-\d{14}\.ndjson$/);
+  const lines = (await readFile(await file.path(), 'utf8')).trimEnd().split('\n');
+  expect([lines.length, lines[0], lines.at(-1)]).toEqual([1_500_000, '{"i":0}', '{"i":1499999}']);
+
+  await page.getByRole('button', { name: '2 pieces' }).click();
+  const piece = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download piece 2' }).click();
+  expect((await readFile(await (await piece).path(), 'utf8')).startsWith('{"i":1000000}')).toBe(true);
+  await page.keyboard.press('Escape');
+
+  // The rows of the first run are still there.
+  await page.getByRole('button', { name: 'Close this result' }).click();
+  await expect(page).toHaveURL(/\/sql$/);
+  await page.getByRole('button', { name: 'History' }).click();
+  await page.getByRole('button', { name: 'In the background', exact: true }).click();
+  await accessible(page, 'sql background list');
+  await page.getByRole('dialog').getByRole('button', { name: /range\(1500000\).*1,500,000 rows/s }).click();
+  await expect(page.getByText('1,500,000 rows')).toBeVisible();
+  await page.getByRole('button', { name: 'History' }).click();
+  await page.getByRole('button', { name: 'In the background', exact: true }).click();
+  await page.getByRole('button', { name: 'Delete the statement and its result' }).click();
+  await expect(page.getByText('No statements in the background')).toBeVisible();
+});
+
+test('an export of a result that is too large is no cut file, and what runs in the background is cancelled', async ({ page, guard }) => {
+  guard.allow(/422 .*\/query\)/);
+  await open(page, 'SELECT range AS i FROM range(20000)');
+  await editor(page).click();
+  await page.keyboard.press('Control+Enter');
+  await expect(page.getByText('Only the first 10,000 rows.')).toBeVisible();
+  await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByRole('menuitem', { name: 'Parquet' }).click();
+  await expect(page.getByText('20,000 rows')).toBeVisible({ timeout: 60_000 });
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download', exact: true }).click();
+  expect((await download).suggestedFilename()).toMatch(/\.parquet$/);
+
+  await write(page, 'SELECT count(*) FROM range(100000) a, range(10000000) b WHERE (a.range * b.range) % 7 = 3');
+  await page.getByRole('button', { name: 'Background' }).click();
+  await page.getByRole('menuitem', { name: 'CSV', exact: true }).click();
+  await expect(page.getByRole('progressbar', { name: 'Progress of the statement' })).toBeVisible();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await expect(page.getByText('The statement was stopped.')).toBeVisible();
+  // A statement that cannot run is refused at once, at its place.
+  await write(page, 'SELECT citty FROM trips');
+  await page.getByRole('button', { name: 'Background' }).click();
+  await page.getByRole('menuitem', { name: 'CSV', exact: true }).click();
+  await expect(page.getByRole('alert')).toContainText('There is no column "citty"');
 });
 
 test('the screen fits a phone and is accessible', async ({ page }) => {

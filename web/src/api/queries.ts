@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { api, take, takeWith } from './client';
+import { api, type Schemas, take, takeWith } from './client';
 
 export type Ref = { owner: string; namespace: string; dataset: string };
 
@@ -40,6 +40,42 @@ export const conversations = queryOptions({
   queryKey: ['conversations'],
   queryFn: ({ signal }) => take(api.GET('/query/conversations', { params: { query: { limit: 50 } }, signal })),
 });
+
+/** The long statements of the caller, newest first. Those that have not ended change by themselves. */
+export const longStatements = infiniteQueryOptions({
+  queryKey: ['statements'],
+  queryFn: ({ signal, pageParam }) => take(api.GET('/query/statements', { params: { query: { limit: 50, ...(pageParam && { cursor: pageParam }) } }, signal })),
+  initialPageParam: '',
+  getNextPageParam: (last) => last.nextCursor,
+  refetchInterval: ({ state }) => (state.data?.pages.some((page) => page.data.some(going)) ? 2000 : false),
+});
+
+/** Whether a long statement has not ended. */
+export const going = ({ status }: Schemas['Statement']) => status === 'queued' || status === 'running';
+
+export const longStatement = (id: string) =>
+  queryOptions({
+    queryKey: ['statement', id],
+    queryFn: ({ signal }) => take(api.GET('/query/statements/{statementId}', { params: { path: { statementId: id } }, signal })),
+    refetchInterval: ({ state }) => (state.data && going(state.data) ? 1000 : false),
+  });
+
+export const pieces = (id: string) =>
+  queryOptions({
+    queryKey: ['statement', id, 'pieces'],
+    queryFn: ({ signal }) => take(api.GET('/query/statements/{statementId}/pieces', { params: { path: { statementId: id } }, signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+export const statementRows = (id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['statement', id, 'rows'],
+    queryFn: ({ signal, pageParam }) =>
+      take(api.GET('/query/statements/{statementId}/rows', { params: { path: { statementId: id }, query: { limit: 1000, ...(pageParam && { cursor: pageParam }) } }, signal })),
+    initialPageParam: '',
+    getNextPageParam: (last) => last.nextCursor,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 
 export const dataset = (ref: Ref) =>
   queryOptions({

@@ -9,6 +9,8 @@ export function Menu({
   items,
   label,
   className,
+  title = label,
+  disabled,
   side = 'bottom',
   align = 'end',
   children,
@@ -17,6 +19,8 @@ export function Menu({
   /** The name of the button if it shows no text. */
   label?: string;
   className?: string;
+  title?: string | undefined;
+  disabled?: boolean;
   side?: 'bottom' | 'top';
   align?: 'start' | 'end';
   children: ReactNode;
@@ -56,7 +60,8 @@ export function Menu({
         aria-haspopup="menu"
         aria-expanded={open}
         aria-label={label}
-        title={label}
+        title={title}
+        disabled={disabled}
         popoverTarget={id}
         className={className}
         onKeyDown={(event) => {

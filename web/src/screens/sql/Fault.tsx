@@ -4,7 +4,8 @@ import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { Copy } from '~/ui/Copy';
 import { Failure } from '~/ui/Failure';
-import type { Run } from './runs';
+import { LongMenu } from './LongMenu';
+import type { Format, Run } from './runs';
 import { fixAt, offsetOf, spanAt } from './tokens';
 
 /** Where a failed statement is wrong, as offsets in the statement. */
@@ -22,12 +23,26 @@ type Props = {
   onShow: (from: number, to: number) => void;
   onFix: (from: number, to: number, insert: string) => void;
   onAgain: () => void;
+  onLong: (format: Format) => void;
 };
 
 /** Why a statement did not run. Faults of the statement lead to their place; all others say what to do. */
-export function Fault({ run, same, onShow, onFix, onAgain }: Props) {
+export function Fault({ run, same, onShow, onFix, onAgain, onLong }: Props) {
   const error = run.error;
-  if (!(error instanceof ApiError) || error.code !== 'QUERY_INVALID') return <Failure error={error} onRetry={error instanceof ApiError && error.code === 'VALIDATION_FAILED' ? undefined : onAgain} className="m-4" />;
+  if (!(error instanceof ApiError) || error.code !== 'QUERY_INVALID') {
+    const code = error instanceof ApiError ? error.code : undefined;
+    return (
+      <div className="p-4">
+        <Failure error={error} onRetry={code === 'VALIDATION_FAILED' ? undefined : onAgain} />
+        {(code === 'TIMEOUT' || code === 'LIMIT_EXCEEDED') && !run.request.explain && (
+          <div className="mt-3 flex flex-wrap items-center gap-x-3 gap-y-2">
+            <LongMenu text={t.sql.long.run} onPick={onLong} />
+            <p className="text-text-2">{t.sql.long.runTitle}</p>
+          </div>
+        )}
+      </div>
+    );
+  }
   const place = placeOf(run);
   const candidates = error.subErrors.filter(({ code }) => code === 'candidate').map(({ message }) => message);
   const fixes = candidates.map((name) => ({ name, change: place && same ? fixAt(run.request.query, place.at, name) : undefined }));

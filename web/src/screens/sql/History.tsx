@@ -7,14 +7,19 @@ import { Button } from '~/ui/Button';
 import { Dialog } from '~/ui/Dialog';
 import { Empty } from '~/ui/Empty';
 import { Input } from '~/ui/Field';
+import { Segments } from '~/ui/Segments';
 import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
+import { LongList } from './LongList';
 import { formatMs } from './Result';
 import { type Entry, remember, useHistory } from './past';
 
-/** What this account ran in this browser. Choosing an entry puts its statement into the editor; nothing runs. */
-export function History({ account, self, open, onClose, onPick }: { account: string; self: string; open: boolean; onClose: () => void; onPick: (entry: Entry) => void }) {
+type Props = { account: string; self: string; open: boolean; onClose: () => void; onPick: (entry: Entry) => void; onLong: (id: string) => void };
+
+/** What this account ran in this browser, and what workers ran for it. Choosing an entry runs nothing. */
+export function History({ account, self, open, onClose, onPick, onLong }: Props) {
   const entries = useHistory(account);
+  const [which, setWhich] = useState<'here' | 'background'>('here');
   const [words, setWords] = useState('');
   const found = entries.filter(({ query }) => query.toLowerCase().includes(words.trim().toLowerCase()));
   return (
@@ -24,6 +29,7 @@ export function History({ account, self, open, onClose, onPick }: { account: str
       title={t.sql.history.title}
       size="lg"
       footer={
+        which === 'here' &&
         entries.length > 0 && (
           <Button
             look="quiet"
@@ -38,7 +44,20 @@ export function History({ account, self, open, onClose, onPick }: { account: str
         )
       }
     >
-      {entries.length === 0 ? (
+      <div className="mb-4 flex">
+        <Segments
+          label={t.sql.history.which}
+          value={which}
+          options={[
+            ['here', t.sql.history.here],
+            ['background', t.sql.history.background],
+          ]}
+          onChange={setWhich}
+        />
+      </div>
+      {which === 'background' ? (
+        <LongList onPick={onLong} />
+      ) : entries.length === 0 ? (
         <Empty icon={Clock} title={t.sql.history.empty}>
           {t.sql.history.emptyText}
         </Empty>

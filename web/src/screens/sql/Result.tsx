@@ -17,7 +17,8 @@ import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
 import { hasOrder } from '~/ui/sqlText';
 import { say } from '~/ui/toast';
-import { exportRows, type Format, type Result as Rows, type Run } from './runs';
+import { LongMenu } from './LongMenu';
+import { direct, exportRows, type Format, type Result as Rows, type Run } from './runs';
 import { hasLimit } from './tokens';
 
 const Chart = lazy(() => retried(() => import('~/ui/chart/Chart')));
@@ -28,8 +29,11 @@ export function formatMs(ms: number): string {
   return ms < 1000 ? `${Math.max(1, Math.round(ms))} ms` : formatDuration(ms / 1000);
 }
 
+/** What a person can do about a result that is cut. */
+type Onward = { onLimit: () => void; /** Runs it as a long statement. */ onLong: (format: Format) => void; /** Shows a long statement that was made of it. */ onStarted: (id: string) => void };
+
 /** The rows of a run, or what stands in their place while there are none. */
-export function Result({ run, onAgain, onCancel, onLimit }: { run: Run; onAgain: () => void; onCancel: () => void; onLimit: () => void }) {
+export function Result({ run, onAgain, onCancel, ...rest }: { run: Run; onAgain: () => void; onCancel: () => void } & Onward) {
   switch (run.state) {
     case 'running':
       return <Running key={run.id} since={run.started} onCancel={onCancel} />;
@@ -44,7 +48,7 @@ export function Result({ run, onAgain, onCancel, onLimit }: { run: Run; onAgain:
     case 'failed':
       return null;
     case 'done':
-      return run.request.explain || isPlan(run.result) ? <Plan result={run.result} /> : <Table key={run.id} run={run} result={run.result} onLimit={onLimit} />;
+      return run.request.explain || isPlan(run.result) ? <Plan result={run.result} /> : <Table key={run.id} run={run} result={run.result} {...rest} />;
   }
 }
 
@@ -108,7 +112,7 @@ function Plan({ result }: { result: Rows }) {
   );
 }
 
-function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () => void }) {
+function Table({ run, result, onLimit, onLong, onStarted }: { run: Run; result: Rows } & Onward) {
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<unknown>();
   const [view, setView] = useState<'rows' | 'chart'>('rows');
@@ -117,13 +121,15 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
   const chart = useMemo(() => (result.data.length > mostCharted ? null : choose(result.columns, result.data)), [result]);
   const rows = count(metadata.count, 'row');
 
-  const save = async (format: Format) => {
+  const save = async (format: (typeof direct)[number]) => {
     setBusy(true);
     setFault(undefined);
     try {
       const file = await exportRows(run.request, format);
-      const said = count(file.count, 'row');
-      say(file.truncated ? t.sql.result.exportedCut(said) : t.sql.result.exported(said));
+      if ('statement' in file) {
+        say(t.sql.long.started);
+        onStarted(file.statement);
+      } else say(t.sql.result.exported(count(file.count, 'row')));
     } catch (cause) {
       setFault(cause);
     } finally {
@@ -150,6 +156,7 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
                 </Button>
               )
             )}
+            <LongMenu text={t.sql.long.all} look="quiet" className="text-accent!" onPick={onLong} />
           </span>
         )}
         <ReadFrom snapshots={metadata.snapshots} />
@@ -169,7 +176,7 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
             className={buttonClass('plain')}
             items={[
               ...(chart && view === 'chart' ? imagesOf(drawing) : []),
-              ...(['csv', 'csvSafe', 'parquet', 'arrow'] as const).map((format) => ({ label: t.sql.result.exports[format], disabled: busy, onSelect: () => void save(format) })),
+              ...direct.map((format) => ({ label: t.sql.long.formats[format], disabled: busy, onSelect: () => void save(format) })),
             ]}
           >
             <Download size={16} strokeWidth={1.75} aria-hidden />

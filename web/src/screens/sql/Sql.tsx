@@ -21,10 +21,12 @@ import { Fault, placeOf } from './Fault';
 import { History } from './History';
 import { historyOf, remember, withEntry } from './past';
 import { givenBy, linkTo } from './link';
+import { Long } from './Long';
+import { LongMenu } from './LongMenu';
 import { keyOfFault, keysOf, toSend, type Values } from './values';
 import { ParameterFields } from './Parameters';
 import { Note, Result } from './Result';
-import { cancel, run as start, useRun } from './runs';
+import { cancel, type Format, type Request, run as start, runLong as startLong, useRun } from './runs';
 import { columnsOf } from './schema';
 import { parametersOf, statementAt, statements } from './tokens';
 import { type Place, Tree, useTables } from './Tree';
@@ -76,7 +78,8 @@ const placeText = ({ owner, namespace }: Place, self: string) => (owner === self
 
 function Workbench({ account }: { account: Schemas['Me'] }) {
   const self = account.username;
-  const given = givenBy(useSearch({ from: '/shell/sql' }), useLocation({ select: ({ hash }) => hash }));
+  const search = useSearch({ from: '/shell/sql' });
+  const given = givenBy(search, useLocation({ select: ({ hash }) => hash }));
   const came = given?.statement;
   const navigate = useNavigate({ from: '/sql' });
   const client = useQueryClient();
@@ -159,26 +162,35 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
     return complete(sql, at, names);
   };
 
+  const requestOf = (query: string, explain = false) => ({
+    query,
+    ...(place && { username: place.owner, namespace: place.namespace }),
+    ...(asOf && { asOf }),
+    parameters: toSend(query, values),
+    ...(explain && { explain }),
+  });
   const execute = (query: string, offset: number, explain = false) => {
     setFromLink(false);
-    void start(
-      account.id,
-      {
-        query,
-        ...(place && { username: place.owner, namespace: place.namespace }),
-        ...(asOf && { asOf }),
-        parameters: toSend(query, values),
-        ...(explain && { explain }),
-      },
-      offset,
-    );
+    if (search.statement) showLong(undefined);
+    void start(account.id, requestOf(query, explain), offset);
   };
-  const runIt = (explain = false) => {
+  /** The id of a long statement stands in the address, so that a reload shows it again. */
+  const showLong = (statement: string | undefined) => void navigate({ search: statement ? { statement } : {}, hash: '', replace: statement === undefined });
+  const executeLong = async (request: Request, offset: number, format: Format) => {
+    setFromLink(false);
+    if (search.statement) showLong(undefined);
+    const made = await startLong(account.id, request, offset, format);
+    if (made) showLong(made);
+  };
+  const withPart = (work: (query: string, offset: number) => void) => {
     const { from, to } = editor.current?.selection() ?? { from: 0, to: 0 };
     const part = statementAt(editor.current?.text() ?? text, from, to);
-    if (part) execute(part.text, part.from, explain);
+    if (part) work(part.text, part.from);
     else editor.current?.focus();
   };
+  const runIt = (explain = false) => withPart((query, offset) => execute(query, offset, explain));
+  /** The same statement with the same values, whatever stands in the editor by now. */
+  const toLong = (format: Format) => run && void executeLong(run.request, run.offset, format);
   const again = () => run && execute(run.request.query, run.offset, run.request.explain);
 
   const running = run?.state === 'running';
@@ -283,7 +295,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
           </p>
         )}
         <Split
-          tall={run?.state === 'done'}
+          tall={run?.state === 'done' || search.statement !== undefined}
           top={
             <>
               <Editor
@@ -317,21 +329,34 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
                 <Button icon={TextSearch} disabled={text.trim() === '' || running} title={t.sql.explainTitle} onClick={() => runIt(true)}>
                   {t.sql.explain}
                 </Button>
+                <LongMenu
+                  text={t.sql.long.runShort}
+                  disabled={text.trim() === '' || running}
+                  onPick={(format) => withPart((query, offset) => void executeLong(requestOf(query), offset, format))}
+                />
                 <p className="ml-auto text-xs text-text-3">{many ? t.sql.oneOfMany : t.sql.limit}</p>
               </div>
             </>
           }
           bottom={
-            failed ? (
+            search.statement ? (
+              <Long
+                key={search.statement}
+                id={search.statement}
+                onClose={() => showLong(undefined)}
+                onEdit={(statement) => adopt(statement.query, statement.namespace ? { owner: statement.username ?? self, namespace: statement.namespace } : undefined)}
+              />
+            ) : failed ? (
               <Fault
                 run={failed}
                 same={same}
                 onShow={(from, to) => editor.current?.select(failed.offset + from, failed.offset + to)}
                 onFix={fix}
                 onAgain={() => void again()}
+                onLong={toLong}
               />
             ) : run ? (
-              <Result run={run} onAgain={() => void again()} onCancel={cancel} onLimit={limit} />
+              <Result run={run} onAgain={() => void again()} onCancel={cancel} onLimit={limit} onLong={toLong} onStarted={showLong} />
             ) : list.isSuccess && tables.length === 0 ? (
               <Note icon={Table2} title={t.sql.tree.emptyTitle} text={t.sql.tree.empty}>
                 <Link to="/upload" className={buttonClass('primary')}>
@@ -355,6 +380,10 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
         self={self}
         open={dialog === 'history'}
         onClose={() => setDialog(undefined)}
+        onLong={(id) => {
+          setDialog(undefined);
+          showLong(id);
+        }}
         onPick={(entry) => {
           setDialog(undefined);
           adopt(entry.query, entry.namespace ? { owner: entry.owner || self, namespace: entry.namespace } : undefined);

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-export type Outcome = { state: 'running' | 'cancelled' | 'kept' } | { state: 'done'; rows: number; ms: number } | { state: 'failed'; message: string };
+export type Outcome = { state: 'running' | 'cancelled' | 'kept' | 'long' } | { state: 'done'; rows: number; ms: number } | { state: 'failed'; message: string };
 
 /** A statement that was run, or one that gave way to another. Values of parameters and rows are not kept. */
 export type Entry = { id: string; query: string; owner: string; namespace: string | undefined; at: string; outcome: Outcome };

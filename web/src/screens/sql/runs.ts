@@ -1,11 +1,16 @@
 import { useSyncExternalStore } from 'react';
-import { must, raw, type Schemas } from '~/api/client';
+import { must, newKey, raw, type Schemas } from '~/api/client';
 import { ApiError } from '~/api/errors';
 import { save } from '~/api/download';
-import { remember, withEntry, withOutcome } from './past';
+import { type Outcome, remember, withEntry, withOutcome } from './past';
 import type { Sent } from './values';
 
-export type Request = Pick<Schemas['QueryRequest'], 'query' | 'username' | 'namespace' | 'asOf'> & { parameters?: Sent | undefined; explain?: boolean; escapeFormulas?: boolean; truncate?: boolean };
+export type Request = Pick<Schemas['QueryRequest'], 'query' | 'username' | 'namespace' | 'asOf' | 'overflow'> & {
+  parameters?: Sent | undefined;
+  explain?: boolean;
+  escapeFormulas?: boolean;
+  format?: Schemas['StatementFormat'];
+};
 export type Result = Schemas['QueryResult'];
 
 export type Run = {
@@ -41,6 +46,30 @@ export function useRun(): Run | undefined {
 
 /** Runs a statement. One that is still running is cancelled: nobody would see its rows. */
 export async function run(account: string, request: Request, offset: number): Promise<void> {
+  const { base, mine } = begin(account, request, offset);
+  let end: Run;
+  try {
+    end = { ...base, state: 'done', result: await query(request, mine.signal) };
+  } catch (error) {
+    end = mine.signal.aborted ? { ...base, state: 'cancelled' } : { ...base, state: 'failed', error };
+  }
+  if (shown?.id === base.id) show(end);
+  remember(account, (entries) => withOutcome(entries, base.id, outcomeOf(end)));
+}
+
+function outcomeOf(end: Run): Outcome {
+  switch (end.state) {
+    case 'done':
+      return { state: 'done', rows: end.result.metadata.count, ms: end.result.metadata.elapsedMs };
+    case 'failed':
+      return { state: 'failed', message: end.error instanceof Error ? end.error.message.slice(0, 300) : '' };
+    default:
+      return { state: 'cancelled' };
+  }
+}
+
+/** Shows a run that has begun, and puts it into the history. */
+function begin(account: string, request: Request, offset: number) {
   cancel();
   const mine = new AbortController();
   const base = { id: crypto.randomUUID(), request, offset, started: Date.now() };
@@ -56,24 +85,28 @@ export async function run(account: string, request: Request, offset: number): Pr
       outcome: { state: 'running' },
     }),
   );
-  let end: Run;
+  return { base, mine };
+}
+
+/**
+ * Has a worker run a statement, and answers with its id. The rows of an earlier run stay, for whoever comes back to them. A statement that
+ * is refused is shown like one that failed.
+ */
+export async function runLong(account: string, request: Request, offset: number, format: Format): Promise<string | undefined> {
+  const before = shown;
+  const { base, mine } = begin(account, request, offset);
   try {
-    end = { ...base, state: 'done', result: await query(request, mine.signal) };
+    const answer = await must(await send(asLong(request, format), 'application/json', mine.signal, { Prefer: 'respond-async', 'Idempotency-Key': newKey() }));
+    const { id } = (await answer.json()) as Schemas['Statement'];
+    remember(account, (entries) => withOutcome(entries, base.id, { state: 'long' }));
+    if (shown?.id === base.id) show(before?.state === 'done' ? before : undefined);
+    return id;
   } catch (error) {
-    end = mine.signal.aborted ? { ...base, state: 'cancelled' } : { ...base, state: 'failed', error };
+    const end: Run = mine.signal.aborted ? { ...base, state: 'cancelled' } : { ...base, state: 'failed', error };
+    if (shown?.id === base.id) show(end);
+    remember(account, (entries) => withOutcome(entries, base.id, outcomeOf(end)));
+    return undefined;
   }
-  if (shown?.id === base.id) show(end);
-  remember(account, (entries) =>
-    withOutcome(
-      entries,
-      base.id,
-      end.state === 'done'
-        ? { state: 'done', rows: end.result.metadata.count, ms: end.result.metadata.elapsedMs }
-        : end.state === 'failed'
-          ? { state: 'failed', message: end.error instanceof Error ? end.error.message.slice(0, 300) : '' }
-          : { state: 'cancelled' },
-    ),
-  );
 }
 
 export function cancel(): void {
@@ -93,25 +126,37 @@ export async function query(request: Request, signal: AbortSignal): Promise<Resu
   }
 }
 
-function send(request: Request, accept: string, signal?: AbortSignal): Promise<Response> {
-  return raw('/query', { method: 'POST', body: JSON.stringify(request), headers: { 'Content-Type': 'application/json', Accept: accept }, ...(signal && { signal }) });
+function send(request: Request, accept: string, signal?: AbortSignal, headers: Record<string, string> = {}): Promise<Response> {
+  return raw('/query', { method: 'POST', body: JSON.stringify(request), headers: { 'Content-Type': 'application/json', Accept: accept, ...headers }, ...(signal && { signal }) });
 }
 
-export type Format = 'csv' | 'csvSafe' | 'parquet' | 'arrow';
+export const formats = ['csv', 'csvSafe', 'parquet', 'arrow', 'ndjson'] as const;
+export type Format = (typeof formats)[number];
+/** The formats that an answer can have. Others need a worker. */
+export const direct = ['csv', 'csvSafe', 'parquet', 'arrow'] as const;
 
-const formats: Record<Format, [accept: string, ending: string]> = {
+const files: Record<(typeof direct)[number], [accept: string, ending: string]> = {
   csv: ['text/csv', 'csv'],
   csvSafe: ['text/csv', 'csv'],
   parquet: ['application/vnd.apache.parquet', 'parquet'],
   arrow: ['application/vnd.apache.arrow.stream', 'arrows'],
 };
 
-/** Runs a statement again and saves its rows as a file. The answer is how many there are, and whether that is all. */
-export async function exportRows(request: Request, format: Format): Promise<{ count: number; truncated: boolean }> {
-  const [accept, ending] = formats[format];
-  const response = await must(await send({ ...request, truncate: true, ...(format === 'csvSafe' && { escapeFormulas: true }) }, accept));
-  const said = JSON.parse(response.headers.get('X-Quern-Result') ?? '{}') as { count?: number; truncated?: boolean };
-  const time = new Date().toISOString().slice(0, 19).replace(/\D/g, '');
-  save(await response.blob(), `result-${time}.${ending}`);
-  return { count: said.count ?? 0, truncated: said.truncated ?? false };
+function asLong(request: Request, format: Format): Request {
+  return { ...request, format: format === 'csvSafe' ? 'csv' : format, ...(format === 'csvSafe' && { escapeFormulas: true }) };
+}
+
+/** Runs a statement again and saves its rows as a file: how many there are. A result that is too large becomes a long statement: its id. */
+export async function exportRows(request: Request, format: (typeof direct)[number]): Promise<{ count: number } | { statement: string }> {
+  const [accept, ending] = files[format];
+  const response = await must(await send({ ...asLong(request, format), overflow: 'statement' }, accept, undefined, { 'Idempotency-Key': newKey() }));
+  if (response.status === 202) return { statement: ((await response.json()) as Schemas['Statement']).id };
+  const said = JSON.parse(response.headers.get('X-Quern-Result') ?? '{}') as { count?: number };
+  save(await response.blob(), `result-${stamp()}.${ending}`);
+  return { count: said.count ?? 0 };
+}
+
+/** The time, for names of files. */
+export function stamp(): string {
+  return new Date().toISOString().slice(0, 19).replace(/\D/g, '');
 }
