@@ -932,6 +932,7 @@ const (
 	SearchPlaceColumn      SearchPlace = "column"
 	SearchPlaceDescription SearchPlace = "description"
 	SearchPlaceName        SearchPlace = "name"
+	SearchPlaceNamespace   SearchPlace = "namespace"
 	SearchPlaceValue       SearchPlace = "value"
 )
 
@@ -943,6 +944,8 @@ func (e SearchPlace) Valid() bool {
 	case SearchPlaceDescription:
 		return true
 	case SearchPlaceName:
+		return true
+	case SearchPlaceNamespace:
 		return true
 	case SearchPlaceValue:
 		return true
@@ -5815,12 +5818,13 @@ type ClientInterface interface {
 	//
 	// Without `q`: first the caller's own datasets, then those that are shared with the caller.
 	//
-	// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+	// With `q`: the datasets that have the words in their name, columns, descriptions, values or namespace, best match first, at most
 	// 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
 	// found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-	// columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
-	// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
-	// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
+	// columns, columns more than descriptions, descriptions more than values, values more than the namespace. So `sales/orders` finds the
+	// dataset `orders` of the namespace `sales`. `matchedIn` says where. Case, accents, the order of the words and plural endings do not matter.
+	// Names, and those of namespaces, are also found by the beginning of a word. Of more than eight words, the longest eight count. Of what is
+	// shared with the caller, the first 10,000 namespaces and datasets are searched.
 	//
 	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 	SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8407,12 +8411,13 @@ func (c *Client) SuggestQuestions(ctx context.Context, params *SuggestQuestionsP
 //
 // Without `q`: first the caller's own datasets, then those that are shared with the caller.
 //
-// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+// With `q`: the datasets that have the words in their name, columns, descriptions, values or namespace, best match first, at most
 // 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
 // found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-// columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
-// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
-// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
+// columns, columns more than descriptions, descriptions more than values, values more than the namespace. So `sales/orders` finds the
+// dataset `orders` of the namespace `sales`. `matchedIn` says where. Case, accents, the order of the words and plural endings do not matter.
+// Names, and those of namespaces, are also found by the beginning of a word. Of more than eight words, the longest eight count. Of what is
+// shared with the caller, the first 10,000 namespaces and datasets are searched.
 //
 // Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 func (c *Client) SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -16993,12 +16998,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Without `q`: first the caller's own datasets, then those that are shared with the caller.
 	//
-	// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+	// With `q`: the datasets that have the words in their name, columns, descriptions, values or namespace, best match first, at most
 	// 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
 	// found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-	// columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
-	// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
-	// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
+	// columns, columns more than descriptions, descriptions more than values, values more than the namespace. So `sales/orders` finds the
+	// dataset `orders` of the namespace `sales`. `matchedIn` says where. Case, accents, the order of the words and plural endings do not matter.
+	// Names, and those of namespaces, are also found by the beginning of a word. Of more than eight words, the longest eight count. Of what is
+	// shared with the caller, the first 10,000 namespaces and datasets are searched.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -25401,12 +25407,13 @@ func (c *ClientWithResponses) SuggestQuestionsWithResponse(ctx context.Context, 
 //
 // Without `q`: first the caller's own datasets, then those that are shared with the caller.
 //
-// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+// With `q`: the datasets that have the words in their name, columns, descriptions, values or namespace, best match first, at most
 // 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
 // found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-// columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
-// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
-// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
+// columns, columns more than descriptions, descriptions more than values, values more than the namespace. So `sales/orders` finds the
+// dataset `orders` of the namespace `sales`. `matchedIn` says where. Case, accents, the order of the words and plural endings do not matter.
+// Names, and those of namespaces, are also found by the beginning of a word. Of more than eight words, the longest eight count. Of what is
+// shared with the caller, the first 10,000 namespaces and datasets are searched.
 //
 // Returns a wrapper object for the known response body format(s).
 //

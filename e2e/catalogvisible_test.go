@@ -36,6 +36,7 @@ func visibleScenarios() []scenario {
 			{as: "finder", do: "GET /schema/datasets/all?cursor=<next>", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
 			{as: "finder", do: "GET /schema/datasets/all?q=archve+oders", status: 200, want: page(matched(plainItem("finder/Shop/Orders_archive", "owner"), "name"), matched(itemBody("finder/Shop/orders", "owner", "schema", "Every sale"), "name"))},
 			{as: "finder", do: "GET /schema/datasets/all?q=geneve+superiors", status: 200, want: page(matched(itemBody("finder/HR/staff", "owner", "schema", "Who signs orders, à Genève"), "description"))},
+			{as: "finder", do: "GET /schema/datasets/all?q=hr%2Fstaff", status: 200, want: page(matched(itemBody("finder/HR/staff", "owner", "schema", "Who signs orders, à Genève"), "name", "namespace"))},
 			{as: "finder", do: "GET /schema/datasets/all?q=", status: 422, want: invalid("q", "must have at least 1 character")},
 			{as: "finder", do: "GET /schema/datasets/all?q=%27%26%7C%21%28", status: 200, want: page()},
 

@@ -58,7 +58,7 @@ func (p *program) datasetList() *cobra.Command {
 func (p *program) datasetSearch() *cobra.Command {
 	var limit int
 
-	command := p.act("search WORD...", "Find datasets by names, columns, descriptions and values", cobra.MinimumNArgs(1),
+	command := p.act("search WORD...", "Find datasets by names, namespaces, columns, descriptions and values", cobra.MinimumNArgs(1),
 		func(ctx context.Context, client *api.Client, args []string) error {
 			return p.listDatasets(searched(ctx, client, new(strings.Join(args, " "))), limit, "No dataset that you can see matches these words.",
 				column[api.DatasetItem]{"found in", func(d api.DatasetItem) any { return foundIn(d) }})

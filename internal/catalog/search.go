@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
@@ -52,15 +51,15 @@ type Rank struct {
 	Score            uint32
 	Account, Dataset uuid.UUID
 
-	in [searchedParts]bool // whether words were found in the name, the columns, the descriptions and the values; no part of the order
+	in [searchedParts]bool // whether words were found in the name, the columns, the descriptions, the values and the namespace; no part of the order
 }
 
 // searchedParts is the number of parts of a dataset that are searched.
-const searchedParts = 4
+const searchedParts = 5
 
 // matchedIn names the parts of the dataset in which words were found.
 func (r Rank) matchedIn() (list []string) {
-	for i, name := range [searchedParts]string{"name", "column", "description", "value"} {
+	for i, name := range [searchedParts]string{"name", "column", "description", "value", "namespace"} {
 		if r.in[i] {
 			list = append(list, name)
 		}
@@ -76,7 +75,7 @@ func (r Rank) compare(other Rank) int {
 		bytes.Compare(r.Dataset[:], other.Dataset[:]))
 }
 
-// Search finds datasets by name, columns, descriptions and values, the best first. Each dataset that it returns has
+// Search finds datasets by name, columns, descriptions, values and namespace, the best first. Each dataset that it returns has
 // passed the same decision as a read of that dataset.
 //
 // Faults: NotFound if the caller may see nothing in the namespace.
@@ -87,7 +86,12 @@ func (c Catalog) Search(ctx context.Context, who auth.Principal, want Search) (p
 			return err
 		}
 
-		ranks, err := search(ctx, q, newWanted(want.Words), within)
+		words, err := c.withNamespaces(ctx, q, who, newWanted(want.Words), want.In)
+		if err != nil {
+			return err
+		}
+
+		ranks, err := search(ctx, q, words, within)
 		if err != nil {
 			return err
 		}
@@ -212,23 +216,6 @@ func entriesScope(ctx context.Context, entries []entry) scope {
 	}
 }
 
-// namespaceLexemes returns conditions that select the namespaces, each for as many namespaces as one index lookup
-// takes.
-func namespaceLexemes(namespaces []uuid.UUID) (conditions []string) {
-	for chunk := range slices.Chunk(namespaces, scopesAtOnce) {
-		lexemes := make([]string, len(chunk))
-		for i, id := range chunk {
-			lexemes[i] = lexeme(signNamespace, id)
-		}
-
-		conditions = append(conditions, anyOf(lexemes))
-	}
-
-	return conditions
-}
-
-func lexeme(sign string, id uuid.UUID) string { return quoted(sign+hex.EncodeToString(id[:]), "") }
-
 // search returns the hits, the best first.
 func search(ctx context.Context, q postgres.Querier, want wanted, in scope) ([]Rank, error) {
 	if len(want.words) == 0 {
@@ -351,14 +338,20 @@ type wanted struct {
 	whole string
 
 	// For each word, a condition for each part of a dataset that the word may occur in, the best first. Words that
-	// only resemble it are searched in the name and the columns.
+	// only resemble it are searched in the name and the columns. The last part is the namespace.
 	places [places][]string
 	any    []string // for each word, a condition that it occurs anywhere
 	names  []string // for each word, a condition that it occurs in the name
 	sure   []string // for each word, a condition that the word itself occurs, not only a similar one
 }
 
-const places = 6
+const (
+	places      = 7
+	inNamespace = places - 1
+	similar     = 4 // conditions before this one are for the word itself in the dataset
+
+	nowhere = "'@'" // no document has this lexeme
+)
 
 func newWanted(text string) wanted {
 	w := wanted{whole: alternatives(marked(signWhole, lexicon.Forms(whole(text))), ""), words: significant(lexicon.SearchWords(text))}
@@ -374,6 +367,7 @@ func newWanted(text string) wanted {
 			alternatives(same, string(inValue)),
 			alternatives(append(begins, near...), string(inName)),
 			alternatives(append(begins, near...), string(inColumn)),
+			nowhere,
 		}
 		for i, condition := range conditions {
 			w.places[i] = append(w.places[i], condition)
@@ -455,7 +449,7 @@ func partsOf(isWhole bool, at []int16) (in [searchedParts]bool) {
 
 	for _, place := range at {
 		if place < places {
-			in[place%searchedParts] = true // the last two conditions are for similar words in the name and the columns
+			in[[places]int{0, 1, 2, 3, 0, 1, 4}[place]] = true // similar words are in the name and the columns
 		}
 	}
 
@@ -476,7 +470,7 @@ func score(isWhole bool, at []int16) (score uint32) {
 			found++
 		}
 
-		if points > 2 { // the last two conditions are for similar words
+		if place < similar {
 			sure++
 		}
 	}

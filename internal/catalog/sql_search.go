@@ -115,9 +115,10 @@ func findShared(ctx context.Context, q postgres.Querier, conditions []string, wh
 const sqlRank = `
 	SELECT h.account_id, h.dataset_id, h.document @@ (SELECT $3::text::tsquery),
 		ARRAY(SELECT CASE WHEN h.document @@ w.a THEN 0 WHEN h.document @@ w.b THEN 1 WHEN h.document @@ w.c THEN 2
-				WHEN h.document @@ w.d THEN 3 WHEN h.document @@ w.e THEN 4 WHEN h.document @@ w.f THEN 5 ELSE 6 END::int2
+				WHEN h.document @@ w.d THEN 3 WHEN h.document @@ w.e THEN 4 WHEN h.document @@ w.f THEN 5
+				WHEN h.document @@ w.g THEN 6 ELSE 7 END::int2
 			FROM unnest($4::text[]::tsquery[], $5::text[]::tsquery[], $6::text[]::tsquery[], $7::text[]::tsquery[], $8::text[]::tsquery[],
-				$9::text[]::tsquery[]) AS w (a, b, c, d, e, f))
+				$9::text[]::tsquery[], $10::text[]::tsquery[]) AS w (a, b, c, d, e, f, g))
 	FROM unnest($1::uuid[], $2::uuid[]) AS i (account_id, dataset_id)
 		JOIN dataset_search h ON h.account_id = i.account_id AND h.dataset_id = i.dataset_id`
 
@@ -175,6 +176,56 @@ func selectSharedNamespaces(ctx context.Context, q postgres.Querier, who auth.Pr
 	}
 
 	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+const sqlSelectNamed = `
+	WITH shared AS (
+			SELECT i.account_id, i.namespace_id FROM unnest($3::text[], $4::text[]) AS s (kind, id) CROSS JOIN LATERAL (
+				SELECT account_id, namespace_id FROM directory_grants
+				WHERE subject_kind = s.kind AND subject_id = s.id ORDER BY account_id, namespace_id, dataset_id LIMIT $5) i
+			UNION SELECT l.account_id, l.namespace_id FROM unnest($6::uuid[], $7::uuid[]) AS l (account_id, namespace_id)),
+		seen AS MATERIALIZED (
+			SELECT id, name_key FROM namespaces WHERE account_id = $8 AND deleted_at IS NULL
+			UNION SELECT n.id, n.name_key FROM shared s
+				JOIN namespaces n ON n.account_id = s.account_id AND n.id = s.namespace_id AND n.deleted_at IS NULL)
+	SELECT w.word, n.id FROM unnest($1::int[], $2::text[], $9::bool[]) AS w (word, form, is_prefix) CROSS JOIN LATERAL (
+		SELECT id FROM seen WHERE w.form = ANY (string_to_array(translate(name_key, '._', '--'), '-'))
+			OR w.is_prefix AND starts_with(name_key, w.form) LIMIT $10) n`
+
+// selectNamed returns the namespaces that words stand for. It looks at those of the caller's account and of the caller's first
+// shares, also if only single datasets are shared. For a restricted token it looks at the listed ones only.
+func selectNamed(ctx context.Context, q postgres.Querier, who auth.Principal, words []namedWord, listed []entry) ([]namedNamespace, error) {
+	var (
+		account          = who.Account
+		kinds, ids       = subjects(who.Subjects())
+		accounts, spaces []uuid.UUID
+		numbers          []int
+		forms            []string
+		arePrefixes      []bool
+	)
+
+	if isRestricted(who) {
+		account, kinds, ids = uuid.Nil, nil, nil
+	}
+
+	for _, e := range listed {
+		accounts, spaces = append(accounts, e.account), append(spaces, e.namespace)
+	}
+
+	for _, w := range words {
+		numbers, forms, arePrefixes = append(numbers, w.word), append(forms, w.form), append(arePrefixes, w.isPrefix)
+	}
+
+	rows, err := q.Query(ctx, sqlSelectNamed, numbers, forms, kinds, ids, maxShares, accounts, spaces, account, arePrefixes, maxNamed)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (n namedNamespace, err error) {
+		err = row.Scan(&n.word, &n.namespace)
+
+		return n, err
+	})
 }
 
 const sqlSelectRanked = `

@@ -424,7 +424,7 @@ export const t = {
     emptyShared: { title: 'Nothing is shared with you', text: 'When somebody shares a dataset or a namespace with you, it appears here.' },
     none: (words: string) => `Nothing matches “${words}”`,
     noneText: 'Names, columns, descriptions and values were searched. Try fewer words.',
-    matched: { name: 'name', column: 'columns', description: 'description', value: 'values' },
+    matched: { name: 'name', column: 'columns', description: 'description', value: 'values', namespace: 'namespace' },
     matchedIn: (places: string) => `found in ${places}`,
     deleted: 'Recently deleted',
     deletedText: 'What you deleted can be restored until it is erased.',

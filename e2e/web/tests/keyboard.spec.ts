@@ -150,4 +150,12 @@ test('Enter in the palette waits for the list and for what was searched', async 
   await page.keyboard.type('account');
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(/\/account$/);
+
+  // A dataset by the path that people see in lists.
+  await page.keyboard.press('Control+k');
+  await expect(page.getByRole('dialog').getByRole('option').first()).toBeVisible();
+  await page.keyboard.type(`palette/${name}`);
+  await expect(page.getByRole('option', { name: `palette / ${name}` })).toBeVisible();
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(new RegExp(`/data/ada/palette/${name}$`));
 });

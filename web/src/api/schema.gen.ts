@@ -278,12 +278,13 @@ export interface paths {
          * List everything the caller may see, or search it
          * @description Without `q`: first the caller's own datasets, then those that are shared with the caller.
          *
-         *     With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+         *     With `q`: the datasets that have the words in their name, columns, descriptions, values or namespace, best match first, at most
          *     200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
          *     found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-         *     columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
-         *     plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
-         *     eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
+         *     columns, columns more than descriptions, descriptions more than values, values more than the namespace. So `sales/orders` finds the
+         *     dataset `orders` of the namespace `sales`. `matchedIn` says where. Case, accents, the order of the words and plural endings do not matter.
+         *     Names, and those of namespaces, are also found by the beginning of a word. Of more than eight words, the longest eight count. Of what is
+         *     shared with the caller, the first 10,000 namespaces and datasets are searched.
          */
         get: operations["searchDatasets"];
         put?: never;
@@ -2885,7 +2886,7 @@ export interface components {
          */
         ByteCount: number;
         /** @enum {string} */
-        SearchPlace: "name" | "column" | "description" | "value";
+        SearchPlace: "name" | "column" | "description" | "value" | "namespace";
         DatasetList: {
             data: components["schemas"]["DatasetItem"][];
             nextCursor?: string;

@@ -121,7 +121,7 @@ class NamespaceList(TypedDict):
 ByteCount: TypeAlias = int
 
 
-SearchPlace: TypeAlias = Literal['name', 'column', 'description', 'value']
+SearchPlace: TypeAlias = Literal['name', 'column', 'description', 'value', 'namespace']
 
 
 DeletedKind: TypeAlias = Literal['dataset', 'namespace']
