@@ -3126,6 +3126,9 @@ type Run struct {
 	ConversationID openapi_types.UUID `json:"conversationId"`
 	CreatedAt      time.Time          `json:"createdAt"`
 
+	// Datasets The datasets to which the question was limited, as it named them; absent if it was not.
+	Datasets *[]string `json:"datasets,omitempty"`
+
 	// Error Why something that was accepted failed later.
 	Error *Failure `json:"error,omitempty"`
 
@@ -3544,6 +3547,9 @@ type TokenTarget struct {
 // Turn defines model for Turn.
 type Turn struct {
 	Agent AgentName `json:"agent"`
+
+	// Datasets The datasets to which the question was limited, as it named them; absent if it was not.
+	Datasets *[]string `json:"datasets,omitempty"`
 
 	// Error Why something that was accepted failed later.
 	Error *Failure `json:"error,omitempty"`

@@ -24,6 +24,7 @@ type shownRun struct {
 	Username       string        `json:"username"`
 	Namespace      string        `json:"namespace"`
 	Question       string        `json:"question"`
+	Datasets       []string      `json:"datasets,omitempty"`
 	Status         run.Status    `json:"status"`
 	CreatedAt      time.Time     `json:"createdAt"`
 	FinishedAt     *time.Time    `json:"finishedAt,omitempty"`
@@ -40,7 +41,7 @@ type shownFailure struct {
 func showRun(r run.Run) shownRun {
 	return shownRun{
 		RunID: r.ID, ConversationID: r.Conversation, Agent: r.Agent, Username: r.Question.Username, Namespace: r.Question.Namespace,
-		Question: r.Question.Text, Status: r.Status, CreatedAt: r.CreatedAt, FinishedAt: optionalTime(r.FinishedAt), Result: r.Result,
+		Question: r.Question.Text, Datasets: r.Question.Datasets, Status: r.Status, CreatedAt: r.CreatedAt, FinishedAt: optionalTime(r.FinishedAt), Result: r.Result,
 		Error: showFailure(r.Error), Feedback: showFeedback(r.Feedback),
 	}
 }
@@ -114,6 +115,7 @@ type shownTurn struct {
 	RunID    uuid.UUID     `json:"runId"`
 	Agent    string        `json:"agent"`
 	Question string        `json:"question"`
+	Datasets []string      `json:"datasets,omitempty"`
 	Status   run.Status    `json:"status"`
 	Result   *run.Result   `json:"result,omitempty"`
 	Error    *shownFailure `json:"error,omitempty"`
@@ -124,7 +126,8 @@ func showConversation(c run.Conversation) shownConversation {
 	shown := shownConversation{ID: c.ID, Title: c.Title, Username: c.Username, Namespace: c.Namespace, Turns: make([]shownTurn, len(c.Turns))}
 	for i, t := range c.Turns {
 		shown.Turns[i] = shownTurn{
-			RunID: t.ID, Agent: t.Agent, Question: t.Question.Text, Status: t.Status, Result: t.Result, Error: showFailure(t.Error), Feedback: showFeedback(t.Feedback),
+			RunID: t.ID, Agent: t.Agent, Question: t.Question.Text, Datasets: t.Question.Datasets, Status: t.Status,
+			Result: t.Result, Error: showFailure(t.Error), Feedback: showFeedback(t.Feedback),
 		}
 	}
 

@@ -53,6 +53,9 @@ test('a question is answered, followed up, rated and kept, by keyboard', async (
 
   await test.step('a follow-up gets a chart and rows', async () => {
     const next = page.getByRole('textbox', { name: 'Ask a follow-up' });
+    // It is about the same dataset, and says so.
+    await expect(page.getByRole('button', { name: 'Remove orders' })).toBeVisible();
+    await expect(page.getByText('All datasets')).toHaveCount(0);
     await next.fill('by city?');
     await next.press('Enter');
     await expect(page.getByRole('img', { name: 'Bars: count by city' }).locator('svg')).toBeVisible();
@@ -64,6 +67,7 @@ test('a question is answered, followed up, rated and kept, by keyboard', async (
     await page.reload();
     await expect(page.getByRole('article')).toHaveCount(2);
     await expect(page.getByText('18', { exact: true })).toBeVisible();
+    await expect(page.getByRole('button', { name: 'Remove orders' })).toBeVisible();
   });
 
   await test.step('a rating is given, commented and withdrawn', async () => {

@@ -4001,6 +4001,8 @@ export interface components {
             username: components["schemas"]["AccountName"];
             namespace: components["schemas"]["ObjectName"];
             question: string;
+            /** @description The datasets to which the question was limited, as it named them; absent if it was not. */
+            datasets?: string[];
             status: components["schemas"]["RunStatus"];
             /** Format: date-time */
             createdAt: string;
@@ -4566,6 +4568,8 @@ export interface components {
             runId: string;
             agent: components["schemas"]["AgentName"];
             question: string;
+            /** @description The datasets to which the question was limited, as it named them; absent if it was not. */
+            datasets?: string[];
             status: components["schemas"]["RunStatus"];
             result?: components["schemas"]["RunResult"];
             error?: components["schemas"]["Failure"];

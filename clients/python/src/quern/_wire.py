@@ -1636,6 +1636,7 @@ class Turn(TypedDict):
     runId: str
     agent: AgentName
     question: str
+    datasets: NotRequired[list[str]]
     status: RunStatus
     result: NotRequired[RunResult]
     error: NotRequired[Failure]
@@ -1649,6 +1650,7 @@ class Run(TypedDict):
     username: AccountName
     namespace: ObjectName
     question: str
+    datasets: NotRequired[list[str]]
     status: RunStatus
     createdAt: str
     finishedAt: NotRequired[str]

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Ellipsis, MessageSquareX, Pencil, Plus, Trash2 } from 'lucide-react';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { newKey } from '~/api/client';
 import { ApiError } from '~/api/errors';
 import { t } from '~/texts';
@@ -15,7 +15,7 @@ import { Skeleton } from '~/ui/Skeleton';
 import { Box } from './Box';
 import { Delete, Rename } from './Manage';
 import { ask, conversation, runTimes } from './runs';
-import { type Named, nameFor, useScope } from './scope';
+import { type Named, namedIn, nameFor, useScope } from './scope';
 import { Turn } from './Turn';
 
 const mostTurns = 200;
@@ -34,11 +34,13 @@ function One({ id }: { id: string }) {
   const talk = useQuery(conversation(id));
   const times = useQuery(runTimes(id));
   const [text, setText] = useState('');
-  const [chips, setChips] = useState<Named[]>([]);
+  const [picked, setPicked] = useState<Named[]>();
   const [managing, setManaging] = useState<'rename' | 'delete'>();
   const turns = talk.data?.turns ?? [];
   const where = talk.data && { username: talk.data.username, namespace: talk.data.namespace };
   const scope = useScope(where && `${where.username}/${where.namespace}`);
+  // The next question is about the same datasets as the one before, until somebody chooses others.
+  const chips = useMemo(() => picked ?? (talk.data && where ? namedIn(talk.data.turns.at(-1)?.datasets, scope.datasets, where) : []), [picked, talk.data, scope.datasets]);
   const list = useRef<HTMLOListElement>(null);
   const key = useRef({ words: '', key: '' });
   useTitle(talk.data?.title ?? t.ask.title);
@@ -125,7 +127,7 @@ function One({ id }: { id: string }) {
               <p className="text-text-2">{t.ask.conversation.full}</p>
             ) : (
               <div className="max-w-190">
-                <Box where={where} datasets={scope.datasets} chips={chips} onChips={setChips} value={text} onValue={setText} busy={send.isPending} onAsk={() => send.mutate(text.trim())} label={t.ask.followUp} placeholder={t.ask.followUp} />
+                <Box where={where} datasets={scope.datasets} chips={chips} onChips={setPicked} value={text} onValue={setText} busy={send.isPending} onAsk={() => send.mutate(text.trim())} label={t.ask.followUp} placeholder={t.ask.followUp} />
               </div>
             )}
           </div>

@@ -59,7 +59,7 @@ export async function ask(queries: QueryClient, question: { where: Where; text: 
   );
   const { conversationId, runId } = run as Schemas['Run'];
   queries.setQueryData<Conversation>(conversation(conversationId).queryKey, (old) => {
-    const turn: Turn = { runId, agent: 'assistant', question: question.text, status: 'running' };
+    const turn: Turn = { runId, agent: 'assistant', question: question.text, status: 'running', ...(question.datasets.length > 0 && { datasets: question.datasets }) };
     if (!old) return { id: conversationId, title: question.text, ...question.where, turns: [turn] };
     // A question that waited for a choice is given up by the next one.
     const turns = old.turns.map((other) => (other.status === 'waiting' ? { ...other, status: 'completed' as const } : other));

@@ -52,3 +52,14 @@ export function useScope(wanted?: string) {
 export function nameFor(dataset: Named, where: Where): string {
   return dataset.username === where.username && dataset.namespace === where.namespace ? dataset.name : `${dataset.username}/${dataset.namespace}/${dataset.name}`;
 }
+
+/** The datasets that a question named. One that is not in the list stays: leaving it out would ask about all datasets instead. */
+export function namedIn(names: readonly string[] | undefined, datasets: readonly Named[], where: Where): Named[] {
+  return (names ?? []).map((name) => {
+    const [username, namespace, own] = name.split('/');
+    return (
+      datasets.find((one) => nameFor(one, where).toLowerCase() === name.toLowerCase()) ??
+      (own !== undefined && username && namespace ? { username, namespace, name: own, rowCount: 0 } : { ...where, name, rowCount: 0 })
+    );
+  });
+}
