@@ -4437,6 +4437,9 @@ type ListVerifiedQuestionsParams struct {
 	// Status Only verified questions with this status.
 	Status *VerifiedStatus `form:"status,omitempty" json:"status,omitempty"`
 
+	// Question Only the verified question that answers this question, if there is one. `status` and the page then have no effect.
+	Question *string `form:"question,omitempty" json:"question,omitempty"`
+
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -14994,6 +14997,18 @@ func NewListVerifiedQuestionsRequest(server string, username Username, namespace
 		if params.Status != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Question != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "question", *params.Question, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -108,6 +108,8 @@ func verifiedLoop(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "How many orders are late?", made.Question)
 	require.Equal(t, "veri", made.Author)
 	require.Equal(t, "veri/"+d.namespace+"/orders", made.Datasets[0].Dataset)
+	require.Equal(t, made.ID, d.listVerified("?question=how+many+ORDERS+are+late")[0].ID)
+	require.Empty(t, d.listVerified("?question=How+many+orders+are+early%3F"))
 
 	for _, question := range []string{"How many orders are late?", "how many ORDERS are late", "How many order is late??", "Number of the orders that came late"} {
 		run := d.asks(question, "")

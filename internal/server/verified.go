@@ -19,8 +19,13 @@ func (h handlers) ListVerifiedQuestions(ctx context.Context, request api.ListVer
 		return nil, err
 	}
 
-	found, next, err := h.verified.List(
-		ctx, callOf(ctx).who, namespacePath(request.Username, request.Namespace), verified.Status(value(request.Params.Status)), after, pageLimit(request.Params.Limit))
+	who, at := callOf(ctx).who, namespacePath(request.Username, request.Namespace)
+
+	if request.Params.Question != nil {
+		return h.answeringQuestion(ctx, at, *request.Params.Question)
+	}
+
+	found, next, err := h.verified.List(ctx, who, at, verified.Status(value(request.Params.Status)), after, pageLimit(request.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +33,21 @@ func (h handlers) ListVerifiedQuestions(ctx context.Context, request api.ListVer
 	page := api.ListVerifiedQuestions200JSONResponse{Data: make([]api.VerifiedQuestion, len(found)), NextCursor: nextCursor(ctx, next)}
 	for i, one := range found {
 		page.Data[i] = showVerified(one)
+	}
+
+	return page, nil
+}
+
+// answeringQuestion lists the verified question that answers a question of the caller.
+func (h handlers) answeringQuestion(ctx context.Context, at catalog.Path, question string) (api.ListVerifiedQuestionsResponseObject, error) {
+	match, err := h.verified.Match(ctx, callOf(ctx).who, at, question)
+	if err != nil {
+		return nil, err
+	}
+
+	page := api.ListVerifiedQuestions200JSONResponse{Data: []api.VerifiedQuestion{}}
+	if match != nil {
+		page.Data = append(page.Data, showVerified(match.Question))
 	}
 
 	return page, nil

@@ -88,6 +88,9 @@ test('a question is answered, followed up, rated and kept, by keyboard', async (
     await page.getByRole('article').first().getByRole('button', { name: 'Keep as verified' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Keep as verified' }).click();
     await expect(page.getByText('The question is kept as verified')).toBeVisible();
+    await page.reload();
+    await expect(page.getByRole('article').first().getByText('Kept as verified')).toBeVisible();
+    await expect(page.getByRole('article').last().getByRole('button', { name: 'Keep as verified' })).toBeVisible();
     await page.goto(start);
     await page.getByRole('button', { name: 'How many orders are cancelled?' }).click();
     await expect(page.getByText(/^Verified by ada on /)).toBeVisible();

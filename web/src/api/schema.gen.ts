@@ -9080,6 +9080,11 @@ export interface operations {
             query?: {
                 /** @description Only verified questions with this status. */
                 status?: components["schemas"]["VerifiedStatus"];
+                /**
+                 * @description Only the verified question that answers this question, if there is one. `status` and the page then have no effect.
+                 * @example How many orders from Graz were cancelled in 2026?
+                 */
+                question?: string;
                 /** @description `nextCursor` of the page before. */
                 cursor?: components["parameters"]["Cursor"];
                 /** @description Length of a page. */

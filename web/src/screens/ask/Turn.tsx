@@ -1,4 +1,4 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { BadgeCheck, Link2 } from 'lucide-react';
 import { useId, useRef, useState } from 'react';
 import { soFar, type Turn as TurnData } from '~/stream/run';
@@ -15,7 +15,7 @@ import { Feedback } from './Feedback';
 import { Keep } from './Keep';
 import { shareUrl } from './link';
 import { Clarify, NoAnswer } from './Outcomes';
-import { cancel, choose, useLiveRun, type Where } from './runs';
+import { cancel, choose, isKept, longestKept, useLiveRun, type Where } from './runs';
 import { Done, Progress } from './Steps';
 import { type Explained, explain, meaning } from './words';
 
@@ -73,19 +73,7 @@ export function Turn({ conversationId, turn, where, time, onAsk }: { conversatio
                         <span className="max-sm:sr-only">{t.ask.link.button}</span>
                       </Button>
                     )}
-                    {only &&
-                      result.outcome !== 'no_data' &&
-                      result.basis !== 'verified' &&
-                      (kept ? (
-                        <span className="flex items-center gap-2 px-3 font-medium text-ok">
-                          <BadgeCheck size={16} strokeWidth={1.75} aria-hidden />
-                          {t.ask.keep.kept}
-                        </span>
-                      ) : (
-                        <Button look="quiet" icon={BadgeCheck} onClick={() => setKeeping(true)}>
-                          {t.ask.keep.button}
-                        </Button>
-                      ))}
+                    {only && result.outcome !== 'no_data' && result.basis !== 'verified' && <Verify where={where} question={turn.question} kept={kept} onKeep={() => setKeeping(true)} />}
                   </div>
                 )}
               </div>
@@ -96,6 +84,24 @@ export function Turn({ conversationId, turn, where, time, onAsk }: { conversatio
       </div>
       {keeping && only && <Keep runId={turn.runId} question={turn.question} statement={only.query} where={where} onClose={() => setKeeping(false)} onKept={() => setKept(true)} />}
     </article>
+  );
+}
+
+/** The offer to keep the question, unless it is kept already. */
+function Verify({ where, question, kept, onKeep }: { where: Where; question: string; kept: boolean; onKeep: () => void }) {
+  const known = useQuery({ ...isKept(where, question), enabled: question.length <= longestKept });
+  if (kept || known.data) {
+    return (
+      <span className="flex items-center gap-2 px-3 font-medium text-ok">
+        <BadgeCheck size={16} strokeWidth={1.75} aria-hidden />
+        {t.ask.keep.kept}
+      </span>
+    );
+  }
+  return (
+    <Button look="quiet" icon={BadgeCheck} onClick={onKeep}>
+      {t.ask.keep.button}
+    </Button>
   );
 }
 

@@ -39,6 +39,16 @@ export const verifiedQuestions = (where: Where) =>
     queryFn: ({ signal }) => take(api.GET('/verified/{username}/{namespace}', { params: { path: where, query: { status: 'verified', limit: 20 } }, signal })),
   });
 
+/** Longer questions cannot be kept. */
+export const longestKept = 500;
+
+/** Whether a verified question answers this question by now. */
+export const isKept = (where: Where, question: string) =>
+  queryOptions({
+    queryKey: [...verifiedQuestions(where).queryKey, 'answering', question],
+    queryFn: async ({ signal }) => (await take(api.GET('/verified/{username}/{namespace}', { params: { path: where, query: { question } }, signal }))).data.length > 0,
+  });
+
 const liveKey = (runId: string) => ['run', runId, 'live'];
 
 /** Starts a run, and puts its question into the conversation before anything has come back from the stream. */
