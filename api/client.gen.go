@@ -2149,6 +2149,9 @@ type Doubt struct {
 
 	// Option The option that would settle it.
 	Option *string `json:"option,omitempty"`
+
+	// Suggestions Values of `option` that would settle it. If `option` is `types`, they are types of `column`.
+	Suggestions *[]string `json:"suggestions,omitempty"`
 }
 
 // DoubtCode A doubt that stops the load until it is accepted; `all` stands for every one.

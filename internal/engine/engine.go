@@ -238,6 +238,11 @@ func (s *Session) check(found Inspection, bounds Bounds) error {
 
 	for i := range found.Doubts {
 		found.Doubts[i].Message = clean(found.Doubts[i].Message)
+		found.Doubts[i].Suggestions = found.Doubts[i].Suggestions[:min(maxSuggestions, len(found.Doubts[i].Suggestions))]
+
+		for n, value := range found.Doubts[i].Suggestions {
+			found.Doubts[i].Suggestions[n] = clean(value)
+		}
 
 		if code := found.Doubts[i].Code; code != NotATable && code != WrappedRows {
 			found.Doubts[i].Code = ""
@@ -258,7 +263,10 @@ func known(code string) string {
 	}
 }
 
-const maxMessage = 1000
+const (
+	maxMessage     = 1000
+	maxSuggestions = 8
+)
 
 // clean returns a text of a child in a form that can be stored and shown: valid UTF-8, without control characters, cut
 // to maxMessage bytes.

@@ -70,6 +70,8 @@ type Doubt struct {
 	Option  string `json:"option,omitempty"`
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message"`
+
+	Suggestions []string `json:"suggestions,omitempty"` // values of Option that settle it; for types, of the column
 }
 
 // The codes of doubts that a child can report.

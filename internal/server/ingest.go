@@ -267,6 +267,9 @@ func showDoubts(doubts []ingest.Doubt) []api.Doubt {
 	shown := make([]api.Doubt, len(doubts))
 	for n, d := range doubts {
 		shown[n] = api.Doubt{Column: optionalText(d.Column), Option: optionalText(d.Option), Code: optionalText(d.Code), Message: d.Message}
+		if len(d.Suggestions) > 0 {
+			shown[n].Suggestions = &d.Suggestions
+		}
 	}
 
 	return shown

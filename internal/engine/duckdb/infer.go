@@ -158,33 +158,33 @@ func (s *source) decide(c *column, list []candidate, t tally, commaFile bool) {
 	}
 
 	chosen := list[i]
-	doubt := func(option, format string, args ...any) {
-		s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: option, Message: fmt.Sprintf(format, args...)})
+	doubt := func(option, message string, suggestions ...string) {
+		s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: option, Message: message, Suggestions: suggestions})
 	}
 
 	switch {
 	case chosen.against:
-		doubt("decimal", "The values look like numbers, but do not use the signs of the options decimal and thousands.")
+		doubt("decimal", "The values look like numbers, but do not use the signs of the options decimal and thousands.", ".", ",")
 
 		return
 	case t.Marked > 0:
-		doubt("nullValues", "All values except %q have the type %s. Add it to nullValues if it means that a value is missing.", shorten(t.Marker), chosen.kind)
+		doubt("nullValues", fmt.Sprintf("All values except %q have the type %s. Add it to nullValues if it means that a value is missing.", shorten(t.Marker), chosen.kind))
 
 		return
 	case chosen.kind == engine.Bigint && saysText(c.name):
 		return
 	case chosen.alias == "day_first" && fits(list, t, "month_first"):
-		doubt("dateFormat", "The dates could be dd/mm/yyyy or mm/dd/yyyy.")
+		doubt("dateFormat", "The dates could be dd/mm/yyyy or mm/dd/yyyy.", "dd/mm/yyyy", "mm/dd/yyyy")
 
 		return
 	case chosen.alias == "comma" && !t.ProvesComma, chosen.alias == "point" && !t.ProvesPoint:
-		doubt("decimal", "The comma could be the decimal sign or group the digits.")
+		doubt("decimal", "The comma could be the decimal sign or group the digits.", ".", ",")
 
 		return
 	case chosen.alias == "comma" && t.ProvesPoint:
 		return
 	case chosen.alias == "doubles" && t.OnlyGroups && commaFile:
-		doubt("decimal", "Other columns have a decimal comma, so the point here could group the digits.")
+		doubt("decimal", "Other columns have a decimal comma, so the point here could group the digits.", ".", ",")
 
 		return
 	}

@@ -152,7 +152,7 @@ func (p *program) doubtOutlier(s *source, c *column, best candidate) error {
 		named = append(named, "…")
 	}
 
-	s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: "types", Message: fmt.Sprintf(
+	s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: "types", Suggestions: []string{best.kind}, Message: fmt.Sprintf(
 		"The column is text because of %d of %d values: %s. All others have the type %s. Give the column this type to set these rows aside.",
 		found[0].Others, found[0].Texts, strings.Join(named, ", "), best.kind)})
 

@@ -3509,6 +3509,8 @@ export interface components {
             /** @description Present if the load waits until this code is accepted. */
             code?: string;
             message: string;
+            /** @description Values of `option` that would settle it. If `option` is `types`, they are types of `column`. */
+            suggestions?: string[];
         };
         IngestionList: {
             data: components["schemas"]["Ingestion"][];

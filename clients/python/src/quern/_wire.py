@@ -432,6 +432,7 @@ class Doubt(TypedDict):
     option: NotRequired[str]
     code: NotRequired[str]
     message: str
+    suggestions: NotRequired[list[str]]
 
 
 class Snapshot(TypedDict):

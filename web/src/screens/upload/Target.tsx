@@ -259,7 +259,7 @@ function Mend({ message, options, onOption }: { message: string; options: Option
   );
 }
 
-/** A doubt with what settles it: values that its message names, a control, a type, or an acceptance. */
+/** A doubt with what settles it: values that the service suggests, a control, a type, or an acceptance. */
 function Settle({
   doubt,
   otherwise: fallback,
@@ -281,9 +281,9 @@ function Settle({
   onType: (column: string, type: string) => void;
 }) {
   const option = optionNames.find((one) => one === doubt.option);
+  const { suggestions = [] } = doubt;
   // The type that all other values have.
-  const likely = /All others have the type ([a-z0-9(), ]+)\./.exec(doubt.message)?.[1];
-  const offered = option === 'dateFormat' ? (doubt.message.match(/\b[dmyHMS]{1,4}([/.\- :][dmyHMS]{1,4})+/g) ?? []) : option === 'decimal' ? ['.', ','] : [];
+  const likely = doubt.option === 'types' ? suggestions[0] : undefined;
   return (
     <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 px-4 py-3">
       <p className="min-w-0 grow basis-80 [overflow-wrap:anywhere]">
@@ -293,7 +293,7 @@ function Settle({
       </p>
       {option && (
         <div className="max-w-full">
-          <OptionControl name={option as OptionName} value={options[option]} offered={[...new Set(offered)]} onChange={(value) => onOption(option, value)} />
+          <OptionControl name={option as OptionName} value={options[option]} offered={suggestions} onChange={(value) => onOption(option, value)} />
         </div>
       )}
       {doubt.option === 'types' &&
