@@ -265,7 +265,7 @@ export const t = {
     revokeText: 'Programs that use it are refused from their next request on. This cannot be undone; you can create another token.',
     revoked: (name: string) => `${name} is revoked`,
     usage: 'Usage today',
-    usageText: (time: string) => `Counted from midnight UTC. It starts again at ${time}.`,
+    usageText: (when: string) => `Counted from midnight UTC. It starts again ${when}.`,
     nothingUsed: 'Nothing was counted today. Questions that need a language model use model tokens.',
     kinds: { questions: 'Questions', tokens: 'Model tokens' },
     of: (limit: string) => `of ${limit}`,
@@ -412,7 +412,7 @@ export const t = {
   },
   data: {
     title: 'Datasets',
-    search: 'Search by name, column or value',
+    search: 'Name, namespace, column or value',
     show: 'Show',
     all: 'All',
     mine: 'Mine',
@@ -467,7 +467,7 @@ export const t = {
     column: {
       filter: 'Filter columns',
       order: 'Order',
-      orders: { given: 'As in the data', nulls: 'Most missing first', name: 'By name' },
+      orders: { given: 'Order of the data', nulls: 'Most missing first', name: 'Order of the names' },
       name: 'Column',
       meaning: 'Description',
       values: 'Values',

@@ -179,7 +179,7 @@ function Revoke({ token, onClose }: { token: Token; onClose: () => void }) {
 function Usage() {
   const today = useQuery(usage);
   return (
-    <Section title={text.usage} lead={today.data && text.usageText(formatExact(today.data.resetsAt))}>
+    <Section title={text.usage} lead={today.data && text.usageText(formatAgo(today.data.resetsAt))}>
       {today.isError ? (
         <Failure error={today.error} onRetry={() => void today.refetch()} />
       ) : today.isPending ? (

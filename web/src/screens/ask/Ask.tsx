@@ -121,7 +121,7 @@ function Starts({ where, chips, onAsk, onThere }: { where: Where; chips: Named[]
   );
   return (
     <section aria-label={t.ask.suggestions} className="mt-4">
-      <ul className="grid gap-2 sm:grid-cols-2">
+      <ul className="grid gap-2 sm:auto-rows-fr sm:grid-cols-2">
         {kept.map((one) => item(one.question, <BadgeCheck size={16} strokeWidth={1.75} aria-label={t.ask.verifiedQuestions} className="shrink-0 text-ok" />))}
         {rest.map((question) => item(question))}
       </ul>

@@ -98,7 +98,7 @@ function One({ id }: { id: string }) {
               <Ellipsis size={16} strokeWidth={1.75} aria-hidden />
             </Menu>
           )}
-          <Link to="/" aria-label={t.ask.conversation.newQuestion} className={buttonClass('plain', 'max-sm:px-2')}>
+          <Link to="/" aria-label={t.ask.conversation.newQuestion} className={buttonClass('plain', 'max-sm:px-2 pointer-coarse:min-w-11')}>
             <Plus size={16} strokeWidth={1.75} aria-hidden />
             <span className="max-sm:hidden">{t.ask.conversation.newQuestion}</span>
           </Link>

@@ -32,13 +32,13 @@ export function Space({ of, mine, empty }: { of: SpaceOf; mine: string | undefin
           {empty && <span className="text-sm text-text-3">{texts.spaceEmpty}</span>}
           <span className="grow" />
           {own && (
-            <Link to="/data" search={(old) => ({ ...old, sharing: `${of.username}/${of.name}` })} aria-label={texts.shareSpaceOf(of.name)} className={buttonClass('quiet', 'h-7 text-sm')}>
+            <Link to="/data" search={(old) => ({ ...old, sharing: `${of.username}/${of.name}` })} aria-label={texts.shareSpaceOf(of.name)} className={buttonClass('quiet', '-mr-3 h-7 text-sm')}>
               <Users size={16} strokeWidth={1.75} aria-hidden />
               {texts.shareSpace}
             </Link>
           )}
           {!own && of.role && (
-            <Button look="quiet" icon={LogOut} aria-label={texts.leaveSpaceOf(of.name)} className="h-7 text-sm" onClick={() => setLeaving(true)}>
+            <Button look="quiet" icon={LogOut} aria-label={texts.leaveSpaceOf(of.name)} className="-mr-3 h-7 text-sm" onClick={() => setLeaving(true)}>
               {texts.leaveSpace}
             </Button>
           )}

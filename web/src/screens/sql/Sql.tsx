@@ -267,7 +267,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
               leaveLink();
             }}
           >
-            {!place && <option value="">{t.sql.noNamespace}</option>}
+            {!place && <option value="">{list.isPending ? t.sql.namespace : t.sql.noNamespace}</option>}
             {places.map((name) => (
               <option key={name} value={name}>
                 {name}
@@ -275,7 +275,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
             ))}
           </Select>
           <AsOf value={asOf} onChange={setAsOf} />
-          <div className="ml-auto flex items-center gap-1">
+          <div className="-mr-3 ml-auto flex items-center gap-1">
             <Button look="quiet" icon={PanelLeft} className="lg:hidden" onClick={() => setDialog('tree')}>
               {t.sql.tree.show}
             </Button>
@@ -334,7 +334,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
                   disabled={text.trim() === '' || running}
                   onPick={(format) => withPart((query, offset) => void executeLong(requestOf(query), offset, format))}
                 />
-                <p className="ml-auto text-xs text-text-3">{many ? t.sql.oneOfMany : t.sql.limit}</p>
+                <p className="text-xs text-text-3 max-sm:w-full sm:ml-auto">{many ? t.sql.oneOfMany : t.sql.limit}</p>
               </div>
             </>
           }
@@ -365,7 +365,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
               </Note>
             ) : (
               <Note icon={Table2} title={t.sql.result.idle} text={t.sql.result.idleText}>
-                {examples(names).map((query) => (
+                {!list.isPending && examples(names).map((query) => (
                   <Button key={query} className="max-w-full" onClick={() => example(query)}>
                     <span className="mono truncate">{query}</span>
                   </Button>

@@ -66,7 +66,7 @@ export function Tree({ place, self, list, tables, onInsert }: Props) {
       </div>
       <div className="min-h-0 grow overflow-y-auto px-2 pb-3">
         {list.isError ? (
-          <Failure error={list.error} onRetry={() => void list.refetch()} />
+          <Failure error={list.error} onRetry={() => void list.refetch()} className="mx-1" />
         ) : list.isPending ? (
           <div className="px-2">
             <Skeleton lines={5} />

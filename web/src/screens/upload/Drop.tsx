@@ -34,8 +34,9 @@ export function Drop({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]
       <span className="mb-4 flex size-12 items-center justify-center rounded-full bg-accent-soft text-accent">
         {busy ? <LoaderCircle size={20} strokeWidth={1.75} aria-hidden className="spin" /> : <Upload size={20} strokeWidth={1.75} aria-hidden />}
       </span>
-      <p className="text-lg font-medium">{over ? texts.release : texts.drop}</p>
-      <p className="my-2 text-text-3">{texts.or}</p>
+      {/* With a finger nothing can be dropped. */}
+      <p className="text-lg font-medium pointer-coarse:hidden">{over ? texts.release : texts.drop}</p>
+      <p className="my-2 text-text-3 pointer-coarse:hidden">{texts.or}</p>
       <Button look="primary" busy={busy} onClick={() => input.current?.click()}>
         {texts.choose}
       </Button>
