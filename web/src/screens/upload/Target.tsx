@@ -192,7 +192,7 @@ export function Target({
             </h3>
             <ul className="mb-6 grid max-h-72 gap-x-6 overflow-y-auto rounded-md border border-line px-4 py-1 sm:grid-cols-2 xl:grid-cols-3" tabIndex={0}>
               {preview.columns.map((column) => (
-                <li key={column.name} className="flex h-11 items-center gap-2">
+                <li key={column.name} className="flex h-11 items-center gap-2 pointer-coarse:h-13">
                   <span className="min-w-0 grow truncate" title={column.name}>
                     {column.name}
                   </span>
