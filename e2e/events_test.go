@@ -194,6 +194,7 @@ func TestEvents(t *testing.T) {
 
 	for name, test := range map[string]func(t *testing.T, one, two *service, key *signer){
 		"types": eventTypes, "rights": eventRights, "resume": eventResume, "revoked": eventRevoked, "refused": eventRefused, "command line": eventCLI, "pages": eventPages,
+		"of a namespace": eventNamespace,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -276,6 +277,37 @@ func eventTypes(t *testing.T, one, two *service, key *signer) {
 		require.NotContains(t, text, "heliotrope", "an event has the value of a cell")
 		require.NotContains(t, text, "amaranthine", "an event has an answer")
 	}
+}
+
+// eventNamespace checks that the events of a namespace include those of datasets that the load itself creates, and of merges.
+func eventNamespace(t *testing.T, one, two *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, one, "nora", key.token("nora"))
+	inside := watchEvents(t, d.bearer, "?username=self&namespace="+d.namespace, two)
+
+	fresh := *d
+	fresh.name = "fresh"
+	require.Equal(t, "failed", fresh.load("", "id,id\n\"1").Status)
+	fresh.loaded("", "id,n\n1,1\n2,2\n")
+
+	merged := *d
+	merged.name = "merged"
+	merged.loaded(`"mode": "merge", "key": ["id"]`, "id,n\n1,1\n2,2\n3,3\n")
+	require.Equal(t, http.StatusOK, merged.call(http.MethodPost, "/rows?mode=merge&key=id", `{"data": [{"id": 1, "n": 5}]}`).status)
+	inside.awaits(4)
+
+	var got []string
+
+	for _, e := range inside.events() {
+		got = append(got, e.Type+" "+e.Data.Dataset)
+	}
+
+	require.Equal(t, []string{"dataset.loadFailed fresh", "dataset.loaded fresh", "dataset.loaded merged", "dataset.loaded merged"}, got)
+	require.Equal(t, int64(3), *inside.events()[2].Data.Rows)
+	require.NotEmpty(t, inside.events()[2].Data.IngestionID)
+	require.Equal(t, int64(1), *inside.events()[3].Data.Rows)
+	require.Empty(t, inside.events()[3].Data.IngestionID)
 }
 
 // eventRights checks that nobody gets an event about what they may not see, and that everybody gets those of what they may see.

@@ -84,7 +84,7 @@ func TestDeleteRows(t *testing.T) {
 
 	// The files that were rewritten are rewritten again, and a file of which nothing is left goes away.
 	require.Equal(t, int64(1), d.deleteRows(`{"condition": "n = (SELECT min(n) + 1 FROM orders)"}`).RowCount)
-	require.Equal(t, int64(1), d.deleteRows(`{"condition": "orders.n = 12"}`).RowCount)
+	require.Equal(t, int64(1), d.deleteRows(`{"condition": "orders.n = $1 AND $2 > 12345678901234567.1", "parameters": [12, 12345678901234567.2]}`).RowCount)
 	require.Equal(t, []string{"1 a.csv:1", "3 a.csv:3", "4 a.csv:4", "10 b.csv:4"}, d.sourced())
 	require.Equal(t, 2, d.dataFiles())
 

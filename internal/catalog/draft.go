@@ -16,18 +16,22 @@ import (
 // Draft is a dataset that an ingestion names before the dataset exists. It has an id, so that files and ingestions
 // can refer to it. Only its owner sees it. CreateDraftTx turns it into a dataset.
 type Draft struct {
-	Account   uuid.UUID
-	ID        uuid.UUID
-	Namespace string
-	Name      string
-	CreatedAt time.Time
+	Account     uuid.UUID
+	ID          uuid.UUID
+	NamespaceID uuid.UUID // uuid.Nil if the namespace does not exist either
+	Namespace   string
+	Name        string
+	CreatedAt   time.Time
 
 	entry audit.Entry // names the caller who first named the draft
 }
 
 // dataset returns the draft as a dataset without rows.
 func (d Draft) dataset() Dataset {
-	return Dataset{Account: d.Account, ID: d.ID, Namespace: d.Namespace, Name: d.Name, CreatedAt: d.CreatedAt, access: access{account: d.Account, dataset: d.ID}}
+	return Dataset{
+		Account: d.Account, ID: d.ID, NamespaceID: d.NamespaceID, Namespace: d.Namespace, Name: d.Name, CreatedAt: d.CreatedAt,
+		access: access{account: d.Account, dataset: d.ID},
+	}
 }
 
 // AllowDraft is Allow for a dataset that may be a draft.
@@ -129,35 +133,35 @@ func (c Catalog) FindDraft(ctx context.Context, q postgres.Querier, account, id 
 // Dataset returns the dataset that the draft will become.
 func (d Draft) Dataset() Dataset { return d.dataset() }
 
-// CreateDraftTx creates the dataset of a draft, and its namespace if that does not exist.
+// CreateDraftTx creates the dataset of a draft, and its namespace if that does not exist. It returns the id of the namespace.
 //
 // Faults: Conflict if the name has been taken since.
-func (c Catalog) CreateDraftTx(ctx context.Context, tx postgres.Tx, draft Draft) error {
+func (c Catalog) CreateDraftTx(ctx context.Context, tx postgres.Tx, draft Draft) (uuid.UUID, error) {
 	by := draft.entry
 	by.Account, by.At = draft.Account, c.now()
 
 	namespace, err := c.ensureNamespace(ctx, tx, auth.Principal{Account: draft.Account}, draft.Namespace, by)
 	if err != nil {
-		return err
+		return uuid.Nil, err
 	}
 
 	made := Dataset{Account: draft.Account, ID: draft.ID, NamespaceID: namespace.ID, Namespace: namespace.Name, Name: draft.Name, CreatedAt: by.At}
 
 	if isNew, err := insertDataset(ctx, tx, made); err != nil || !isNew {
-		return orTaken(err, "Another request has created a dataset with this name. Load the files into that dataset, or choose another name.")
+		return uuid.Nil, orTaken(err, "Another request has created a dataset with this name. Load the files into that dataset, or choose another name.")
 	}
 
 	if err := deleteDraft(ctx, tx, draft.Account, draft.ID); err != nil {
-		return err
+		return uuid.Nil, err
 	}
 
 	if err := c.indexTx(ctx, tx, made.Account, made.ID); err != nil {
-		return err
+		return uuid.Nil, err
 	}
 
 	by.Action, by.Target = "dataset.create", made.Audit()
 
-	return audit.WriteTx(ctx, tx, by)
+	return namespace.ID, audit.WriteTx(ctx, tx, by)
 }
 
 // StaleDrafts returns drafts that were last used before since.

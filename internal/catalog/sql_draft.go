@@ -11,10 +11,16 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const sqlDraftColumns = `account_id, id, namespace, name, entry, created_at FROM dataset_drafts`
+const sqlDraftColumns = `account_id, id, namespace, name, entry, created_at,
+	(SELECT n.id FROM namespaces n WHERE n.account_id = d.account_id AND n.name_key = d.namespace_key AND n.deleted_at IS NULL) FROM dataset_drafts d`
 
 func scanDraft(row pgx.CollectableRow) (d Draft, err error) {
-	err = row.Scan(&d.Account, &d.ID, &d.Namespace, &d.Name, &d.entry, &d.CreatedAt)
+	var namespace *uuid.UUID
+
+	err = row.Scan(&d.Account, &d.ID, &d.Namespace, &d.Name, &d.entry, &d.CreatedAt, &namespace)
+	if namespace != nil {
+		d.NamespaceID = *namespace
+	}
 
 	return d, err
 }

@@ -182,7 +182,7 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 
 	_, err = g.Lake.Commit(ctx, lake.Change{Table: table, Mode: fits[0].Mode, Ingestions: ids}, func(tx postgres.Tx, made lake.Snapshot) error {
 		if draft != nil {
-			if err := g.Catalog.CreateDraftTx(ctx, tx, *draft); err != nil {
+			if dataset.NamespaceID, err = g.Catalog.CreateDraftTx(ctx, tx, *draft); err != nil {
 				return err
 			}
 		}

@@ -155,12 +155,19 @@ func (m *merging) prepare(ctx context.Context) (change lake.Change, err error) {
 
 func (m *merging) commit(ctx context.Context, tx postgres.Tx, made lake.Snapshot) error {
 	if m.draft != nil {
-		if err := m.Catalog.CreateDraftTx(ctx, tx, *m.draft); err != nil {
+		namespace, err := m.Catalog.CreateDraftTx(ctx, tx, *m.draft)
+		if err != nil {
 			return err
 		}
+
+		m.dataset.NamespaceID = namespace
 	}
 
-	return m.commitTx(ctx, tx, m.dataset, m.ids(), made, m.lease)
+	if err := m.commitTx(ctx, tx, m.dataset, m.ids(), made, m.lease); err != nil {
+		return err
+	}
+
+	return m.tellLoadedTx(ctx, tx, m.dataset, m.group, made)
 }
 
 // replaced are rows that new rows replace, by file.
