@@ -69,9 +69,12 @@ class Service:
         """Return an API token of a person of the stack's realm."""
         form = {"grant_type": "password", "client_id": "quern-console", "username": person, "password": person + "-pw"}
         issuer = os.environ["QUERN_OIDC_ISSUER"]
-        access = httpx2.post(issuer + "/protocol/openid-connect/token", data=form).raise_for_status().json()["access_token"]
+        access = httpx2.post(issuer + "/protocol/openid-connect/token", data=form, timeout=60).raise_for_status().json()["access_token"]
         made = httpx2.post(
-            self.url + "/api/v1/user/tokens", json={"name": "tests", "role": "owner"}, headers={"Authorization": "Bearer " + access}
+            self.url + "/api/v1/user/tokens",
+            json={"name": "tests", "role": "owner"},
+            headers={"Authorization": "Bearer " + access},
+            timeout=60,  # the machine can be busy
         )
         return str(made.raise_for_status().json()["token"])
 

@@ -12,6 +12,7 @@ shop.ask("Which region had the highest total?")
 from ._async._answer import AsyncAnswer, AsyncStep, AsyncStream
 from ._async._client import AsyncClient
 from ._async._dataset import AsyncDataset
+from ._async._events import AsyncEvents
 from ._async._namespace import AsyncNamespace
 from ._async._result import AsyncResult
 from ._errors import (
@@ -45,10 +46,13 @@ from ._models import (
     Claim,
     Clarification,
     Column,
+    Deleted,
     Doubt,
     Event,
     Explanation,
     Load,
+    Merged,
+    Notice,
     Option,
     ReadVersion,
     Verified,
@@ -56,6 +60,7 @@ from ._models import (
 from ._sync._answer import Answer, Step, Stream
 from ._sync._client import Client
 from ._sync._dataset import Dataset
+from ._sync._events import Events
 from ._sync._namespace import Namespace
 from ._sync._result import Result
 from ._version import VERSION as __version__
@@ -67,6 +72,7 @@ __all__ = [
     "AsyncAnswer",
     "AsyncClient",
     "AsyncDataset",
+    "AsyncEvents",
     "AsyncNamespace",
     "AsyncResult",
     "AsyncStep",
@@ -81,9 +87,11 @@ __all__ = [
     "Conflict",
     "ConnectionFailed",
     "Dataset",
+    "Deleted",
     "Doubt",
     "DoubtsWaiting",
     "Event",
+    "Events",
     "Explanation",
     "Forbidden",
     "IncompleteResult",
@@ -92,10 +100,12 @@ __all__ = [
     "LimitExceeded",
     "Load",
     "LoadFailed",
+    "Merged",
     "MissingExtra",
     "Namespace",
     "NotFound",
     "NotSignedIn",
+    "Notice",
     "Option",
     "QuernError",
     "QueryInvalid",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+import decimal
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +123,44 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Merged:
+    """Rows that were merged into a dataset, or would be."""
+
+    rows: int
+    """The number of new rows."""
+    replaced: int | None
+    """How many rows they would take the place of; only after a dry run."""
+    snapshot_id: str | None
+    """The version with the rows; None if nothing changed."""
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """Rows that were deleted from a dataset, or would be."""
+
+    rows: int
+    """The number of rows."""
+    first_rows: tuple[Mapping[str, Any], ...]
+    """Up to 20 of them; only after a dry run."""
+    snapshot_id: str | None
+    """The version without the rows; None if nothing changed."""
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that happened to a dataset, a namespace or a run. ``data`` depends on the type; ignore types that you do not know."""
+
+    id: str
+    type: str
+    timestamp: datetime.datetime
+    data: Mapping[str, Any]
+    position: str
+    """Where to go on: ``events(after=position)`` begins with what happened next."""
+
+
+@dataclass(frozen=True)
 class CheckedText:
     """A text whose figures were compared with rows."""
 
@@ -195,6 +234,49 @@ def load_of(wire: Any) -> Load:
 def checked_of(wire: Any) -> CheckedText:
     claims = tuple(claim_of(claim) for claim in wire["claims"])
     return CheckedText(wire["text"], claims, wire["verified"], wire["unverified"], wire)
+
+
+def merged_of(wire: Any) -> Merged:
+    return Merged(wire["indexed"], wire.get("replaced"), wire.get("snapshotId"), bool(wire.get("dryRun")))
+
+
+def deleted_of(wire: Any) -> Deleted:
+    first = tuple({name: value for name, value in row.items() if name != "__metadata"} for row in wire.get("data") or ())
+    return Deleted(wire["rowCount"], first, wire.get("snapshotId"), wire["dryRun"])
+
+
+def notice_of(wire: Any, position: str) -> Notice:
+    return Notice(wire["id"], wire["type"], datetime.datetime.fromisoformat(wire["timestamp"]), wire["data"], position)
+
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+def parameters_of(values: Parameters) -> list[Any] | dict[str, Any]:
+    """Return the values of parameters with the types that they have in Python, where JSON has no type for them."""
+    if isinstance(values, Mapping):
+        return {name: _typed(value) for name, value in values.items()}
+    return [_typed(value) for value in values]
+
+
+def _typed(value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        return {"type": "timestamp", "value": value.isoformat()}
+    if isinstance(value, datetime.date):
+        return {"type": "date", "value": value.isoformat()}
+    if isinstance(value, datetime.time):
+        return {"type": "time", "value": value.isoformat()}
+    if isinstance(value, decimal.Decimal) and value.is_finite():
+        text = format(value, "f")
+        whole, _, fraction = text.lstrip("-").partition(".")
+        digits = max(1, len(whole.lstrip("0")) + len(fraction))
+        return {"type": f"decimal({digits},{len(fraction)})", "value": text}
+    return value
+
+
+def names_of(names: str | Sequence[str] | None) -> list[str]:
+    """Return one name or several as a list."""
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 def when(value: datetime.datetime | datetime.date | str | None) -> str | None:

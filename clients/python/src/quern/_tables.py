@@ -6,9 +6,15 @@ import importlib
 import importlib.util
 import io
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from ._errors import IncompleteResult, MissingExtra
+
+
+class Table(Protocol):
+    """A table in memory: a DataFrame of pandas or polars, an Arrow table, a result."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 def installed(name: str) -> bool:
@@ -76,8 +82,8 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "write_parquet") or hasattr(value, "to_parquet")
 
 
-def write_parquet(frame: Any, path: str) -> None:
-    """Write a table in memory to a Parquet file."""
+def write_parquet(frame: Any, path: str | io.BytesIO) -> None:
+    """Write a table to a Parquet file on the disk or in memory."""
     if hasattr(frame, "write_parquet"):  # polars
         frame.write_parquet(path)
     elif hasattr(frame, "to_parquet"):  # pandas

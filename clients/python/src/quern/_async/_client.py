@@ -9,6 +9,7 @@ from typing import Any
 from .. import _signin, _wire
 from .._models import CheckedText, checked_of
 from ._answer import AsyncAnswer, AsyncStream, ended
+from ._events import AsyncEvents, follow
 from ._http import AsyncHttp
 from ._namespace import AsyncNamespace
 
@@ -97,6 +98,15 @@ class AsyncClient:
     async def answer(self, run_id: str) -> AsyncAnswer:
         """Return the answer of a run, and wait for its end if necessary."""
         return await ended(self._http, await self._http.call("GET", f"/query/runs/{run_id}"))
+
+    async def events(self, types: str | Sequence[str] = (), *, after: str | None = None, patience: float = 300) -> AsyncEvents:
+        """Follow what happens to the caller's datasets, namespaces and runs, and to what others share with the caller.
+
+        The iteration has no end. It begins with what happens after this call, and may include the second before it; with ``after`` it
+        begins after that position. ``types`` selects some types, for example ``"dataset.loaded"``. A connection that breaks is made
+        again, for up to ``patience`` seconds; each event is returned once, and none is left out.
+        """
+        return await follow(self._http, {}, types, after, patience)
 
     def events_of(self, run_id: str, *, patience: float = 120) -> AsyncStream:
         """Iterate over the events of a run from its start."""

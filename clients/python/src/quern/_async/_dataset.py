@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .. import _tables, _wire
 from .._errors import NotFound, QuernError
-from .._models import Load, load_of
-from ._compat import sleep
+from .._models import Deleted, Load, Merged, Parameters, deleted_of, load_of, merged_of, names_of, parameters_of
+from ._compat import in_thread, sleep
+from ._events import AsyncEvents, follow
 from ._http import AsyncHttp
+
+Rows = _tables.Table | Iterable[Mapping[str, Any]] | Mapping[str, Any]
+_MOST_BYTES = 64 << 20
 
 
 class AsyncDataset:
@@ -58,10 +63,47 @@ class AsyncDataset:
             rows.append({name: value for name, value in row.items() if name != "__metadata"})
         return rows
 
-    async def append(self, rows: Iterable[Mapping[str, Any]]) -> int:
-        """Append rows, given as dicts, and return their number. For files and DataFrames use ``upload``."""
-        sent = {"data": [dict(row) for row in rows]}
-        return int((await self._http.call("POST", self._path + "/rows", sent))["indexed"])
+    async def append(self, rows: Rows) -> int:
+        """Append rows and return their number: dicts, or a table in memory. For files use ``Namespace.upload``."""
+        return int((await self._post(rows, {}))["indexed"])
+
+    async def merge(self, rows: Rows, key: str | Sequence[str] | None = None, *, dry_run: bool = False) -> Merged:
+        """Merge rows: a row takes the place of all rows that have the same values in the columns of ``key``; the others are added.
+
+        ``rows`` are dicts, or a table in memory: a DataFrame, an Arrow table, a result. A row is replaced as a whole: a column that it
+        lacks is null afterwards. All rows are merged, or none. With ``dry_run`` nothing changes, and ``replaced`` says how many rows
+        would be replaced. For files use ``Namespace.upload`` with ``mode="merge"``.
+        """
+        params = {"mode": "merge", "key": ",".join(names_of(key)) or None, "dryRun": "true" if dry_run else None}
+        return merged_of(await self._post(rows, params))
+
+    async def _post(self, rows: Rows, params: Mapping[str, Any]) -> Any:
+        path = self._path + "/rows"
+        if not is_frame(rows):
+            several = cast("Iterable[Mapping[str, Any]]", [rows] if isinstance(rows, Mapping) else rows)
+            return await self._http.call("POST", path, {"data": [dict(row) for row in several]}, params=params)
+        file = io.BytesIO()
+        await in_thread(lambda: _tables.write_parquet(rows, file))
+        if len(file.getbuffer()) > _MOST_BYTES:
+            raise ValueError(f"One call sends at most {_MOST_BYTES >> 20} MiB. Use Namespace.upload, also with mode='merge'.")
+        headers = {"Content-Type": "application/vnd.apache.parquet"}
+        return (await self._http.send("POST", path, content=file.getvalue(), params=params, headers=headers)).json()
+
+    async def delete_rows(self, condition: str, parameters: Parameters | None = None, *, dry_run: bool = False) -> Deleted:
+        """Delete the rows for which a condition is true. ``versions`` and ``restore`` undo it.
+
+        The condition is what stands after WHERE. Values belong into ``parameters``, as those of ``Namespace.sql``. Rows for which the
+        condition is NULL stay. With ``dry_run`` nothing is deleted; the rows are counted, and ``first_rows`` shows some.
+        """
+        body: dict[str, Any] = {"condition": condition, "dryRun": dry_run}
+        if parameters is not None:
+            body["parameters"] = parameters_of(parameters)
+        return deleted_of(await self._http.call("POST", self._path + "/rows/delete", body))
+
+    async def events(self, types: str | Sequence[str] = (), *, after: str | None = None, patience: float = 300) -> AsyncEvents:
+        """Follow what happens to the dataset. See ``Client.events``."""
+        about = {"username": self.username, "namespace": self.namespace, "datasetName": self.name}
+        return await follow(self._http, about, types, after, patience)
 
     async def definition(self) -> _wire.InferDefinition:
         """Return the description of the dataset and of its columns."""

@@ -6,18 +6,19 @@ import json
 import platform
 import random
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import httpx2
 
-from .._errors import ConnectionFailed, ServiceError, fault_of
+from .._errors import ConnectionFailed, QuernError, ServiceError, fault_of
 from .._signin import Tokens
 from .._version import VERSION
 from ._compat import in_thread, sleep
 
 _AGAIN = {429, 502, 503}
+_AT_WORK = 600.0  # seconds to wait for the outcome of an earlier attempt that is still at work
 _ARRIVED_NEVER = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -75,10 +76,11 @@ class AsyncHttp:
         if body is not None:
             content = json.dumps(body, default=_plain, allow_nan=False).encode()
             sent["Content-Type"] = "application/json"
-        attempt = 0
+        attempt, waited = 0, 0.0
         while True:
             sent["Authorization"] = "Bearer " + await in_thread(self._tokens.current)
             wait: float | None = None
+            at_work = False
             try:
                 answer = await self._api.request(method, path, params=_given(params), headers=sent, content=content)
             except httpx2.TransportError as failed:
@@ -88,13 +90,14 @@ class AsyncHttp:
                 if answer.status_code < 400:
                     return answer
                 fault = _fault(answer)
-                # IN_PROGRESS: an earlier attempt has arrived after all and is still at work.
-                again = answer.status_code in _AGAIN or fault.code == "IN_PROGRESS"
-                if not again or attempt >= self._retries:
+                # IN_PROGRESS: an earlier attempt has arrived after all. Its outcome is the outcome of this call.
+                at_work = fault.code == "IN_PROGRESS" and attempt > 0 and waited < _AT_WORK
+                if not at_work and (answer.status_code not in _AGAIN or attempt >= self._retries):
                     raise fault
                 wait = _retry_after(answer)
-            await sleep(wait if wait is not None else _pause(attempt))
-            attempt += 1
+            wait = wait if wait is not None else _pause(attempt)
+            await sleep(wait)
+            attempt, waited = attempt + (0 if at_work else 1), waited + wait
 
     async def pages(self, path: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[Any]:
         """Return the items of a list, page after page."""
@@ -132,10 +135,44 @@ class AsyncHttp:
         except httpx2.TransportError as failed:
             raise ConnectionFailed(f"{method} {self.server}/api/v1{path}: {_said(failed)}") from failed
 
-    async def events(self, answer: httpx2.Response) -> AsyncIterator[httpx2.ServerSentEvent]:
+    async def events(self, answer: httpx2.Response) -> AsyncGenerator[httpx2.ServerSentEvent]:
         """Return the events of a stream. A completed run can be larger than the usual limit of an event."""
         async for event in httpx2.EventSource(answer, max_event_size=None):
             yield event
+
+    async def follow(
+        self, path: str, params: Mapping[str, Any] | None, after: str | None, patience: float
+    ) -> AsyncGenerator[httpx2.ServerSentEvent]:
+        """Return the events of a stream after the given one, each once. A stream that breaks is opened again where it broke.
+
+        An id without an event, which says where to go on, has no data. ``patience`` is how many seconds to wait for a sign of life.
+        """
+        failures, waited, opened = 0, 0.0, False
+        while True:
+            sent = {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
+            broken: QuernError = ConnectionFailed("The stream of events ended again and again.")
+            try:
+                async with self.stream("GET", path, params=params, headers=sent) as answer, aclosing(self.events(answer)) as events:
+                    opened = True
+                    async for event in events:
+                        waited = 0.0
+                        if not event.id.isdecimal() or (after and int(event.id) <= int(after)):
+                            continue
+                        failures, after = 0, event.id
+                        yield event
+            except ConnectionFailed as failed:
+                broken = failed
+            except ServiceError as refused:
+                # The service may count the broken stream for a moment longer.
+                if refused.status not in _AGAIN or (refused.status == 429 and not opened):
+                    raise
+                broken = refused
+            if waited >= patience:
+                raise broken
+            failures += 1
+            pause = min(4.0, 0.2 * 2 ** min(failures, 6))
+            waited += pause
+            await sleep(pause)
 
     async def put(self, url: str, content: bytes) -> tuple[int, str]:
         """Send a part of a file to the store and return the status and the ETag."""

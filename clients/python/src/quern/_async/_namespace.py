@@ -11,11 +11,12 @@ from typing import Any
 
 from .. import _files, _tables, _wire
 from .._errors import DoubtsWaiting, LoadFailed
-from .._models import Load, load_of, when
+from .._models import Load, Parameters, load_of, names_of, parameters_of, when
 from .._progress import Progress, Reporter
 from ._answer import AsyncAnswer, AsyncStream, ask
 from ._compat import sleep
 from ._dataset import AsyncDataset, is_frame
+from ._events import AsyncEvents, follow
 from ._http import AsyncHttp
 from ._result import AsyncResult, run_statement
 from ._upload import AsyncUploader
@@ -49,7 +50,7 @@ class AsyncNamespace:
     async def sql(
         self,
         query: str,
-        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        parameters: Parameters | None = None,
         *,
         as_of: Moment | None = None,
         truncate: bool = False,
@@ -61,7 +62,7 @@ class AsyncNamespace:
         """
         body: dict[str, Any] = {"username": self.username, "namespace": self.name, "query": query}
         if parameters is not None:
-            body["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
+            body["parameters"] = parameters_of(parameters)
         if as_of is not None:
             body["asOf"] = when(as_of)
         if truncate:
@@ -138,6 +139,7 @@ class AsyncNamespace:
         dataset: str,
         *,
         mode: str = "append",
+        key: str | Sequence[str] | None = None,
         options: Mapping[str, Any] | None = None,
         accept: Sequence[str] | str = (),
         dry_run: bool = False,
@@ -146,7 +148,8 @@ class AsyncNamespace:
     ) -> Load:
         """Upload files, a folder, a pattern or a DataFrame, load them into a dataset and return the load.
 
-        ``mode`` is ``append`` or ``replace``. All files are loaded, or none. A call that was interrupted, also by the end of the
+        ``mode`` is ``append``, ``replace`` or ``merge``. With ``merge`` a row takes the place of the rows that have the same values in
+        the columns of ``key``. All files are loaded, or none. A call that was interrupted, also by the end of the
         program, continues when the same call is made again: only parts that the store lacks are sent. If something about the files
         is doubtful, nothing is loaded and ``DoubtsWaiting`` is raised.
         """
@@ -154,15 +157,16 @@ class AsyncNamespace:
             with tempfile.TemporaryDirectory(prefix="quern-") as folder:
                 path = Path(folder, dataset + ".parquet")
                 _tables.write_parquet(source, str(path))
-                return await self._load([path], dataset, mode, options, accept, dry_run, progress, at_once, resume=False)
+                return await self._load([path], dataset, mode, key, options, accept, dry_run, progress, at_once, resume=False)
         paths: Iterable[Any] = [source] if isinstance(source, str | os.PathLike) else source
-        return await self._load(paths, dataset, mode, options, accept, dry_run, progress, at_once, resume=True)
+        return await self._load(paths, dataset, mode, key, options, accept, dry_run, progress, at_once, resume=True)
 
     async def _load(
         self,
         paths: Iterable[Any],
         dataset: str,
         mode: str,
+        key: str | Sequence[str] | None,
         options: Mapping[str, Any] | None,
         accept: Sequence[str] | str,
         dry_run: bool,
@@ -181,6 +185,8 @@ class AsyncNamespace:
             uploader = AsyncUploader(self._http, groups[0], report, at_once)
             session = await uploader.send(resume)
             body: dict[str, Any] = {"sessionId": session, "mode": mode, "dryRun": dry_run}
+            if key:
+                body["key"] = names_of(key)
             if options:
                 body["options"] = dict(options)
             if accept:
@@ -206,6 +212,10 @@ class AsyncNamespace:
             failure = wire.get("error") or {"code": "INVALID_STATE", "message": f"The load is {wire['status']}."}
             raise LoadFailed(failure["code"], failure["message"])
         return load_of(wire)
+
+    async def events(self, types: str | Sequence[str] = (), *, after: str | None = None, patience: float = 300) -> AsyncEvents:
+        """Follow what happens in the namespace. See ``Client.events``."""
+        return await follow(self._http, {"username": self.username, "namespace": self.name}, types, after, patience)
 
     async def verified(self) -> list[_wire.VerifiedQuestion]:
         """Return the verified questions."""

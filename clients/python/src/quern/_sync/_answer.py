@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 from .. import _html, _tables
-from .._errors import ConnectionFailed, RunFailed
+from .._errors import RunFailed
 from .._models import (
     Checks,
     Clarification,
@@ -26,7 +27,6 @@ from .._models import (
     verified_of,
     versions_of,
 )
-from ._compat import sleep
 from ._http import Http
 
 _LAST = {"runCompleted", "runCancelled", "runFailed", "runWaiting"}
@@ -177,32 +177,23 @@ class Stream:
         self._last_id: str | None = None
         self._ended = False
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Generator[Event]:
         if self.run_id is None:
             # The run is created first. So a broken connection can never create a second one.
             run = self._http.call("POST", "/query/ask", self._body, headers={"Prefer": "respond-async"})
             self.run_id = run["runId"]
-        failures, waited = 0, 0.0
-        while not self._ended:
-            sent = {"Accept": "text/event-stream"} | ({"Last-Event-ID": self._last_id} if self._last_id else {})
-            try:
-                with self._http.stream("GET", f"/query/runs/{self.run_id}/events", headers=sent) as answer:
-                    for event in self._http.events(answer):
-                        failures, waited = 0, 0.0
-                        self._last_id = event.id
-                        self._ended = event.event in _LAST
-                        yield Event(event.id, event.event, _data(event.json()))
-                        if self._ended:
-                            return
-                broken = ConnectionFailed("The stream ended before the run did.")
-            except ConnectionFailed as failed:
-                broken = failed
-            if waited >= self._patience:
-                raise broken
-            failures += 1
-            pause = min(4.0, 0.2 * 2 ** min(failures, 6))
-            waited += pause
-            sleep(pause)
+        if self._ended:
+            return
+        path = f"/query/runs/{self.run_id}/events"
+        with closing(self._http.follow(path, None, self._last_id, self._patience)) as events:
+            for event in events:
+                if not event.data:
+                    continue
+                self._last_id = event.id
+                self._ended = event.event in _LAST
+                yield Event(event.id, event.event, _data(event.json()))
+                if self._ended:
+                    return
 
     def answer(self) -> Answer:
         """Return the answer, after the rest of the events."""

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _signin, _wire
 from .._models import CheckedText, checked_of
 from ._answer import Answer, Stream, ended
+from ._events import Events, follow
 from ._http import Http
 from ._namespace import Namespace
 
@@ -98,6 +99,15 @@ class Client:
     def answer(self, run_id: str) -> Answer:
         """Return the answer of a run, and wait for its end if necessary."""
         return ended(self._http, self._http.call("GET", f"/query/runs/{run_id}"))
+
+    def events(self, types: str | Sequence[str] = (), *, after: str | None = None, patience: float = 300) -> Events:
+        """Follow what happens to the caller's datasets, namespaces and runs, and to what others share with the caller.
+
+        The iteration has no end. It begins with what happens after this call, and may include the second before it; with ``after`` it
+        begins after that position. ``types`` selects some types, for example ``"dataset.loaded"``. A connection that breaks is made
+        again, for up to ``patience`` seconds; each event is returned once, and none is left out.
+        """
+        return follow(self._http, {}, types, after, patience)
 
     def events_of(self, run_id: str, *, patience: float = 120) -> Stream:
         """Iterate over the events of a run from its start."""

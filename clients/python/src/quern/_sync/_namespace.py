@@ -12,11 +12,12 @@ from typing import Any
 
 from .. import _files, _tables, _wire
 from .._errors import DoubtsWaiting, LoadFailed
-from .._models import Load, load_of, when
+from .._models import Load, Parameters, load_of, names_of, parameters_of, when
 from .._progress import Progress, Reporter
 from ._answer import Answer, Stream, ask
 from ._compat import sleep
 from ._dataset import Dataset, is_frame
+from ._events import Events, follow
 from ._http import Http
 from ._result import Result, run_statement
 from ._upload import Uploader
@@ -50,7 +51,7 @@ class Namespace:
     def sql(
         self,
         query: str,
-        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        parameters: Parameters | None = None,
         *,
         as_of: Moment | None = None,
         truncate: bool = False,
@@ -62,7 +63,7 @@ class Namespace:
         """
         body: dict[str, Any] = {"username": self.username, "namespace": self.name, "query": query}
         if parameters is not None:
-            body["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
+            body["parameters"] = parameters_of(parameters)
         if as_of is not None:
             body["asOf"] = when(as_of)
         if truncate:
@@ -139,6 +140,7 @@ class Namespace:
         dataset: str,
         *,
         mode: str = "append",
+        key: str | Sequence[str] | None = None,
         options: Mapping[str, Any] | None = None,
         accept: Sequence[str] | str = (),
         dry_run: bool = False,
@@ -147,7 +149,8 @@ class Namespace:
     ) -> Load:
         """Upload files, a folder, a pattern or a DataFrame, load them into a dataset and return the load.
 
-        ``mode`` is ``append`` or ``replace``. All files are loaded, or none. A call that was interrupted, also by the end of the
+        ``mode`` is ``append``, ``replace`` or ``merge``. With ``merge`` a row takes the place of the rows that have the same values in
+        the columns of ``key``. All files are loaded, or none. A call that was interrupted, also by the end of the
         program, continues when the same call is made again: only parts that the store lacks are sent. If something about the files
         is doubtful, nothing is loaded and ``DoubtsWaiting`` is raised.
         """
@@ -155,15 +158,16 @@ class Namespace:
             with tempfile.TemporaryDirectory(prefix="quern-") as folder:
                 path = Path(folder, dataset + ".parquet")
                 _tables.write_parquet(source, str(path))
-                return self._load([path], dataset, mode, options, accept, dry_run, progress, at_once, resume=False)
+                return self._load([path], dataset, mode, key, options, accept, dry_run, progress, at_once, resume=False)
         paths: Iterable[Any] = [source] if isinstance(source, str | os.PathLike) else source
-        return self._load(paths, dataset, mode, options, accept, dry_run, progress, at_once, resume=True)
+        return self._load(paths, dataset, mode, key, options, accept, dry_run, progress, at_once, resume=True)
 
     def _load(
         self,
         paths: Iterable[Any],
         dataset: str,
         mode: str,
+        key: str | Sequence[str] | None,
         options: Mapping[str, Any] | None,
         accept: Sequence[str] | str,
         dry_run: bool,
@@ -182,6 +186,8 @@ class Namespace:
             uploader = Uploader(self._http, groups[0], report, at_once)
             session = uploader.send(resume)
             body: dict[str, Any] = {"sessionId": session, "mode": mode, "dryRun": dry_run}
+            if key:
+                body["key"] = names_of(key)
             if options:
                 body["options"] = dict(options)
             if accept:
@@ -207,6 +213,10 @@ class Namespace:
             failure = wire.get("error") or {"code": "INVALID_STATE", "message": f"The load is {wire['status']}."}
             raise LoadFailed(failure["code"], failure["message"])
         return load_of(wire)
+
+    def events(self, types: str | Sequence[str] = (), *, after: str | None = None, patience: float = 300) -> Events:
+        """Follow what happens in the namespace. See ``Client.events``."""
+        return follow(self._http, {"username": self.username, "namespace": self.name}, types, after, patience)
 
     def verified(self) -> list[_wire.VerifiedQuestion]:
         """Return the verified questions."""
