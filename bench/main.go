@@ -51,6 +51,7 @@ func measures() []rig.Measure {
 		{Name: "query-many", Goal: 0.8, Run: query.Many},      // at most 1.25 times as long
 		{Name: "wide", Goal: 0.67, Run: query.Wide},           // at most 1.5 times as long plus 50 ms; the load at most twice as long
 		{Name: "result", Goal: 0.83, Run: query.Large},        // at most 1.2 times as long
+		{Name: "python", Goal: 0.77, Run: query.Python},       // at most 1.3 times as long
 		{Name: "link", Goal: 1, Run: query.Match},             // at most as long, or 20 ms
 		{Name: "compacted", Goal: 0.77, Run: query.Compacted}, // at most 1.3 times as long
 		{Name: "ask", Goal: 1, Run: ask.Ask},                  // at most as long, or 40 ms more

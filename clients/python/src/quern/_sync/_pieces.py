@@ -20,7 +20,7 @@ def completed(http: Http, statement: dict[str, Any]) -> dict[str, Any]:
     pause = 0.05
     while statement["status"] in ("queued", "running"):
         sleep(pause)
-        pause = min(1.0, pause * 1.3)
+        pause = min(0.25, pause * 1.3)
         statement = http.call("GET", f"/query/statements/{statement['id']}")
     if statement["status"] != "completed":
         error = statement.get("error") or {"code": "INVALID_STATE", "message": f"The statement is {statement['status']}."}
