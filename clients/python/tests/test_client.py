@@ -230,6 +230,17 @@ def test_dry_run(shop: quern.Namespace, orders_csv: Path) -> None:
         shop["dry"].info()
 
 
+def test_a_load_says_what_was_noticed(shop: quern.Namespace, tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text("No.;Price\n" + "".join(f"{n};{n},50\n" for n in range(50)) + "Total;n/a\n")
+    text = str(shop.upload(path, "visits"))
+    assert text.startswith("51 rows, 0 set aside\n")
+    assert "No.: The column is text because of 1 of 51 values" in text and "(option types)" in text
+    load = shop.upload(path, "visits", mode="replace", options={"types": {"No.": "bigint"}, "nullValues": ["n/a"]}, accept="all")
+    assert (load.rows, load.rows_set_aside) == (50, 1)
+    assert shop["visits"].columns() == {"No.": "bigint", "Price": "double"}
+
+
 def test_hostile_text_is_shown_as_text(scripted: Service) -> None:
     hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>'\"& 17"
     with quern.connect(scripted.url, scripted.token("ada")) as q:

@@ -103,6 +103,12 @@ class Event:
     data: Mapping[str, Any]
 
 
+def _noted(doubt: Mapping[str, Any]) -> str:
+    column = f"{doubt['column']}: " if doubt.get("column") else ""
+    option = f" (option {doubt['option']})" if doubt.get("option") else ""
+    return f"{column}{doubt['message']}{option}"
+
+
 @dataclass(frozen=True)
 class Load:
     """An ingestion: files that became rows of a dataset, or a dry run of it."""
@@ -120,6 +126,10 @@ class Load:
     def preview(self) -> Mapping[str, Any] | None:
         """Columns, types and first rows; only after a dry run."""
         return self.raw.get("preview")
+
+    def __str__(self) -> str:
+        notes = [*self.warnings, *(_noted(doubt) for doubt in self.doubts)]
+        return f"{self.rows:,} rows, {self.rows_set_aside:,} set aside" + "".join(f"\n  - {note}" for note in notes)
 
 
 @dataclass(frozen=True)
