@@ -17,7 +17,9 @@ import quern
 
 def ours(statement, form):
     with quern.connect() as q:
+        began = time.perf_counter()
         result = q.namespace("bench").sql(statement)
+        print(f"the statement took {time.perf_counter() - began:.2f} s", file=sys.stderr)
         if form == "batches":
             return sum(batch.num_rows for batch in result.batches())
         return len({"pandas": result.df, "polars": result.pl, "arrow": result.arrow}[form]())
@@ -26,7 +28,7 @@ def ours(statement, form):
 def bare(statement, form, files, threads, memory):
     path = os.path.join(os.environ["TMPDIR"], "bare.parquet")
     with duckdb.connect() as engine:
-        engine.execute(f"SET threads = {threads}; SET memory_limit = '{memory}B'; SET preserve_insertion_order = true")
+        engine.execute(f"SET threads = {threads}; SET memory_limit = '{memory}B'; SET enable_progress_bar = false")
         engine.execute(f"CREATE VIEW sales AS FROM read_parquet({files!r})")
         engine.execute(f"COPY ({statement}) TO '{path}' (FORMAT parquet)")
     if form == "pandas":
