@@ -346,8 +346,7 @@ func keyRights(t *testing.T, s *service, d *filled, reader, stranger string) {
 	require.Equal(t, "[m] setAside", d.key())
 }
 
-// keyTogether posts overlapping rows through two services, while the key is declared, and merges among them. Every row is stored once or
-// set aside, and after the key was declared no value is there twice.
+// keyTogether posts overlapping rows through two services at once. Every row is stored once or set aside, and no value is there twice.
 func keyTogether(t *testing.T, d *filled, second *service) {
 	t.Helper()
 
