@@ -1475,7 +1475,7 @@ type AuditEntry struct {
 	Outcome   string             `json:"outcome"`
 	RequestID string             `json:"requestId"`
 
-	// Target What it happened to, with the names that it had then.
+	// Target The thing that the action was performed on. Names are those at the time of the action.
 	Target AuditTarget `json:"target"`
 
 	// TokenID The API token that was used, if one was.
@@ -1491,7 +1491,7 @@ type AuditList struct {
 	NextCursor *string      `json:"nextCursor,omitempty"`
 }
 
-// AuditTarget What it happened to, with the names that it had then.
+// AuditTarget The thing that the action was performed on. Names are those at the time of the action.
 type AuditTarget struct {
 	Dataset   *string            `json:"dataset,omitempty"`
 	ID        openapi_types.UUID `json:"id"`
@@ -2755,14 +2755,14 @@ type NotImported struct {
 
 // Notice defines model for Notice.
 type Notice struct {
-	// Data What happened, with the names that things had then.
+	// Data Details of the event. Names are those at the time of the event.
 	Data      NoticeData         `json:"data"`
 	ID        openapi_types.UUID `json:"id"`
 	Timestamp time.Time          `json:"timestamp"`
 	Type      NoticeType         `json:"type"`
 }
 
-// NoticeData What happened, with the names that things had then.
+// NoticeData Details of the event. Names are those at the time of the event.
 type NoticeData struct {
 	Agent *string `json:"agent,omitempty"`
 

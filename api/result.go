@@ -19,9 +19,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Saver writes the result of a completed long statement to one file. It reads several pieces at once, goes on with a piece
-// that broke off, and checks the checksum of each. The file appears when it is complete. Until then the content is in
-// Path.part, and Path.part.json says which pieces it has, so that a later Saver with the same path can go on.
+// Saver writes the result of a completed long statement to one file. It reads several pieces in parallel, resumes interrupted
+// ones, and verifies the checksum of each. The file appears when it is complete. Until then the content is in Path.part, and
+// Path.part.json lists the pieces in it, so that a later Saver with the same path can resume.
 type Saver struct {
 	Client *Client
 	Path   string

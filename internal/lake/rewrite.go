@@ -12,7 +12,7 @@ import (
 const (
 	// mostSkipped limits how many rows a part skips. A reader of one row loads the parts around it, so parts stay small.
 	mostSkipped = 256
-	// longGap is how many consecutive rows must be missing for a new part to begin instead.
+	// longGap is the number of consecutive missing rows from which on a new part begins. Shorter gaps are skipped within a part.
 	longGap = 8
 )
 

@@ -210,7 +210,7 @@ func (p *program) toArrow(each func(rows, size int64)) error {
 	return errors.Join(buffered.to.Flush(), to.Close())
 }
 
-// counted counts the bytes that are written to it.
+// counted is a buffered writer that also records how many bytes were written.
 type counted struct {
 	to   *bufio.Writer
 	size int64

@@ -4819,7 +4819,7 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["NoticeData"];
         };
-        /** @description What happened, with the names that things had then. */
+        /** @description Details of the event. Names are those at the time of the event. */
         NoticeData: {
             /** @description Owner of the dataset or the namespace; of a run, of the namespace that was asked about. */
             username?: string;
@@ -4884,7 +4884,7 @@ export interface components {
             address: string;
             requestId: string;
         };
-        /** @description What it happened to, with the names that it had then. */
+        /** @description The thing that the action was performed on. Names are those at the time of the action. */
         AuditTarget: {
             /** @enum {string} */
             kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark" | "webhook" | "statement";

@@ -1048,7 +1048,7 @@ class Columns(TypedDict):
 
 class NoticeData(TypedDict):
     """
-    What happened, with the names that things had then.
+    Details of the event. Names are those at the time of the event.
     """
 
     username: NotRequired[str]
@@ -1074,7 +1074,7 @@ class NoticeData(TypedDict):
 
 class AuditTarget(TypedDict):
     """
-    What it happened to, with the names that it had then.
+    The thing that the action was performed on. Names are those at the time of the action.
     """
 
     kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark', 'webhook', 'statement']

@@ -90,7 +90,7 @@ class AsyncHttp:
                 if answer.status_code < 400:
                     return answer
                 fault = _fault(answer)
-                # IN_PROGRESS: an earlier attempt has arrived after all. Its outcome is the outcome of this call.
+                # IN_PROGRESS: the service received an earlier attempt and still works on it. Wait for its outcome.
                 at_work = fault.code == "IN_PROGRESS" and attempt > 0 and waited < _AT_WORK
                 if not at_work and (answer.status_code not in _AGAIN or attempt >= self._retries):
                     raise fault
