@@ -307,7 +307,10 @@ func (b *breaking) Write(p []byte) (int, error) {
 		panic(http.ErrAbortHandler)
 	}
 
-	return b.ResponseWriter.Write(p)
+	n, err := b.ResponseWriter.Write(p)
+	_ = http.NewResponseController(b.ResponseWriter).Flush()
+
+	return n, err
 }
 
 // TestResultCLI writes a large result to files. Pieces that break off are continued, and a client that is killed goes on with the
@@ -325,7 +328,8 @@ func TestResultCLI(t *testing.T) {
 		store.breaks.Store(3)
 		store.ranges.Store(0)
 		require.Contains(t, c.run("query", largeStatement, "--out", path), "Wrote 2,300,000 rows")
-		require.GreaterOrEqual(t, store.ranges.Load(), int64(2))
+		// A connection that is cut may lose what its reader has not read yet. Such a piece begins again.
+		require.Positive(t, store.ranges.Load())
 
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
