@@ -102,6 +102,24 @@ def test_results_of_any_size(shop: quern.Namespace, monkeypatch: pytest.MonkeyPa
     assert len(rows) == 11_000
 
 
+def test_types_of_large_results(shop: quern.Namespace) -> None:
+    """A result in pieces has the types and the values of a small one."""
+    columns = """range AS n, (range % 100)::TINYINT AS tiny, range::HUGEINT AS huge, range::UBIGINT AS natural, range / 3 AS share,
+        (range / 7)::FLOAT AS small, (range / 8)::DECIMAL(12, 3) AS price, DATE '2026-01-31' + (range % 99)::INTEGER AS day,
+        TIMESTAMP '2026-01-31 10:00:00.123456' AS moment, TIMESTAMPTZ '2026-01-31 10:00:00+02' AS instant, TIME '10:11:12.5' AS clock,
+        range % 2 = 0 AS even, 'é' || range AS word, NULL AS nothing, 'x'::BLOB AS bytes, [range, NULL] AS list,
+        {'a': range, 'b': 'x'} AS struct, MAP {'k': range} AS map, '{"a": 1}'::JSON AS json,
+        '0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70'::UUID AS id, INTERVAL 3 DAY AS span"""
+    few, many = (shop.sql(f"SELECT {columns} FROM range({rows}) ORDER BY n") for rows in (100, 20_000))
+    assert "pieces" in repr(vars(many)) and len(many) == 20_000
+    assert many.arrow().schema.types == few.arrow().schema.types
+    assert many.arrow().slice(0, 100).to_pylist() == few.arrow().to_pylist()
+    assert many.pl().schema == few.pl().schema
+    assert many.pl().head(100).rows() == few.pl().rows()
+    assert many.df().dtypes.equals(few.df().dtypes)
+    assert next(iter(many.batches())).schema.types == few.arrow().schema.types
+
+
 def test_rows_without_optional_packages(shop: quern.Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quern._tables.installed", lambda name: False)
     assert shop.sql("SELECT count(*) AS n FROM orders").rows() == [{"n": 1000}]

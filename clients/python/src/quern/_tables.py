@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from ._errors import IncompleteResult, MissingExtra
@@ -33,23 +33,46 @@ def arrow_possible() -> bool:
     return installed("pyarrow") or installed("polars")
 
 
-def table(streams: Iterable[bytes]) -> Any:
-    """Return a pyarrow.Table of Arrow streams that have one schema."""
+def is_parquet(content: bytes) -> bool:
+    """Report whether rows are a Parquet file. Otherwise they are an Arrow stream."""
+    return content[:4] == b"PAR1"
+
+
+def table(contents: Iterable[bytes]) -> Any:
+    """Return a pyarrow.Table of Arrow streams or Parquet files that have one schema."""
     pa = need("pyarrow", "arrow")
-    ipc = need("pyarrow.ipc", "arrow")
-    tables = []
-    for stream in streams:
-        try:
-            with ipc.open_stream(pa.py_buffer(stream)) as reader:
-                tables.append(reader.read_all())
-        except pa.ArrowInvalid as broken:
-            raise IncompleteResult(f"The result broke off: {broken}") from broken
+    tables = [_as_in_streams(_read(content)) for content in contents]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
-def batches(stream: bytes) -> list[Any]:
-    """Return the record batches of an Arrow stream."""
-    return list(table([stream]).to_batches())
+def _read(content: bytes) -> Any:
+    pa = need("pyarrow", "arrow")
+    try:
+        if is_parquet(content):
+            return need("pyarrow.parquet", "arrow").read_table(pa.BufferReader(content))
+        with need("pyarrow.ipc", "arrow").open_stream(pa.py_buffer(content)) as reader:
+            return reader.read_all()
+    except pa.ArrowInvalid as broken:
+        raise IncompleteResult(f"The result broke off: {broken}") from broken
+
+
+def _as_in_streams(rows: Any) -> Any:
+    """Return rows of a table or batch with the types that they have in an Arrow stream of the service: JSON is text."""
+    pa = need("pyarrow", "arrow")
+    for index, field in enumerate(rows.schema):
+        if isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name == "arrow.json":
+            rows = rows.set_column(index, field.name, rows.column(index).cast(pa.string()))
+    return rows
+
+
+def batches(content: bytes) -> Iterator[Any]:
+    """Yield the record batches of an Arrow stream or of a Parquet file."""
+    if not is_parquet(content):
+        yield from table([content]).to_batches()
+        return
+    pa = need("pyarrow", "arrow")
+    for batch in need("pyarrow.parquet", "arrow").ParquetFile(pa.BufferReader(content)).iter_batches():
+        yield _as_in_streams(batch)
 
 
 def pandas_of(arrow: Any) -> Any:
@@ -58,23 +81,29 @@ def pandas_of(arrow: Any) -> Any:
     return arrow.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
-def polars_of(streams: list[bytes]) -> Any:
+def polars_of(contents: Iterable[bytes], json: Iterable[str] = ()) -> Any:
+    """Return a polars.DataFrame of Arrow streams or Parquet files. ``json`` names the columns of JSON, which are bytes in Parquet."""
     polars = need("polars", "polars")
-    return polars.concat([polars.read_ipc_stream(io.BytesIO(stream)) for stream in streams])
+    frames = []
+    for content in contents:
+        if is_parquet(content):
+            frames.append(polars.read_parquet(io.BytesIO(content)).with_columns(polars.col(name).cast(polars.String) for name in json))
+        else:
+            frames.append(polars.read_ipc_stream(io.BytesIO(content)))
+    return polars.concat(frames)
 
 
-def rows_of(streams: list[bytes]) -> list[dict[str, Any]]:
+def rows_of(contents: Iterable[bytes], json: Iterable[str] = ()) -> list[dict[str, Any]]:
     if installed("pyarrow"):
-        rows: list[dict[str, Any]] = table(streams).to_pylist()
+        rows: list[dict[str, Any]] = table(contents).to_pylist()
         return rows
-    dicts: list[dict[str, Any]] = polars_of(streams).to_dicts()
+    dicts: list[dict[str, Any]] = polars_of(contents, json).to_dicts()
     return dicts
 
 
-def rows_in(streams: Iterable[bytes]) -> int:
-    """Return the number of rows of Arrow streams."""
-    streams = list(streams)
-    return int(table(streams).num_rows) if installed("pyarrow") else int(polars_of(streams).height)
+def rows_in(stream: bytes) -> int:
+    """Return the number of rows of an Arrow stream."""
+    return int(table([stream]).num_rows) if installed("pyarrow") else int(polars_of([stream]).height)
 
 
 def is_frame(value: Any) -> bool:

@@ -48,7 +48,7 @@ class AsyncResult:
 
     async def arrow(self) -> Any:
         """Return a ``pyarrow.Table``."""
-        return _tables.table(await self._streams())
+        return _tables.table(await self._contents())
 
     async def df(self) -> Any:
         """Return a ``pandas.DataFrame`` with Arrow types."""
@@ -56,13 +56,13 @@ class AsyncResult:
 
     async def pl(self) -> Any:
         """Return a ``polars.DataFrame``."""
-        return _tables.polars_of(await self._streams())
+        return _tables.polars_of(await self._contents(), self._json())
 
     async def rows(self) -> list[dict[str, Any]]:
         """Return a list with one dict for each row. Works without any optional package."""
         if self._rows is not None:
             return [dict(row) for row in self._rows]
-        return _tables.rows_of(await self._streams())
+        return _tables.rows_of(await self._contents(), self._json())
 
     async def batches(self) -> AsyncIterator[Any]:
         """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant."""
@@ -70,8 +70,8 @@ class AsyncResult:
             for batch in _tables.batches(self._arrow_stream()):
                 yield batch
             return
-        async for stream in self._pieces.one_by_one():
-            for batch in _tables.batches(stream):
+        async for piece in self._pieces.one_by_one():
+            for batch in _tables.batches(piece):
                 yield batch
 
     async def scalar(self) -> Any:
@@ -81,8 +81,11 @@ class AsyncResult:
             raise ValueError(f"The result has {len(rows)} rows and {len(rows[0]) if rows else 0} columns, not one value.")
         return next(iter(rows[0].values()))
 
-    async def _streams(self) -> list[bytes]:
+    async def _contents(self) -> list[bytes]:
         return [self._arrow_stream()] if self._pieces is None else await self._pieces.all()
+
+    def _json(self) -> list[str]:
+        return [column.name for column in self._columns if column.type == "json"]
 
     def _arrow_stream(self) -> bytes:
         if self._stream is None:
@@ -121,7 +124,7 @@ async def run_statement(http: AsyncHttp, body: dict[str, Any]) -> AsyncResult:
     if not _tables.arrow_possible():
         return await _as_json(http, body)
     if "overflow" in body:
-        body["format"] = "arrow"
+        body["format"] = "parquet"  # of a result in pieces: it is smaller, and the service makes Arrow streams of Parquet files
     answer = await http.send("POST", "/query", body, headers={"Accept": f"{ARROW}, application/json;q=0.1"})
     if answer.status_code == 202:
         statement = await completed(http, answer.json())
@@ -129,7 +132,7 @@ async def run_statement(http: AsyncHttp, body: dict[str, Any]) -> AsyncResult:
         said = {"count": pieces.rows, "truncated": False, "snapshots": statement.get("snapshots"), "columns": statement.get("columns")}
         return AsyncResult(body["query"], said, pieces=pieces)
     said = json.loads(answer.headers["X-Quern-Result"])
-    arrived = _tables.rows_in([answer.content])
+    arrived = _tables.rows_in(answer.content)
     # A stream that ends between two batches is a valid shorter stream.
     if arrived != said["count"]:
         raise IncompleteResult(f"The result has {said['count']} rows, but only {arrived} arrived.")

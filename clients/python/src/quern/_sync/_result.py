@@ -49,7 +49,7 @@ class Result:
 
     def arrow(self) -> Any:
         """Return a ``pyarrow.Table``."""
-        return _tables.table(self._streams())
+        return _tables.table(self._contents())
 
     def df(self) -> Any:
         """Return a ``pandas.DataFrame`` with Arrow types."""
@@ -57,13 +57,13 @@ class Result:
 
     def pl(self) -> Any:
         """Return a ``polars.DataFrame``."""
-        return _tables.polars_of(self._streams())
+        return _tables.polars_of(self._contents(), self._json())
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a list with one dict for each row. Works without any optional package."""
         if self._rows is not None:
             return [dict(row) for row in self._rows]
-        return _tables.rows_of(self._streams())
+        return _tables.rows_of(self._contents(), self._json())
 
     def batches(self) -> Iterator[Any]:
         """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant."""
@@ -71,8 +71,8 @@ class Result:
             for batch in _tables.batches(self._arrow_stream()):
                 yield batch
             return
-        for stream in self._pieces.one_by_one():
-            for batch in _tables.batches(stream):
+        for piece in self._pieces.one_by_one():
+            for batch in _tables.batches(piece):
                 yield batch
 
     def scalar(self) -> Any:
@@ -82,8 +82,11 @@ class Result:
             raise ValueError(f"The result has {len(rows)} rows and {len(rows[0]) if rows else 0} columns, not one value.")
         return next(iter(rows[0].values()))
 
-    def _streams(self) -> list[bytes]:
+    def _contents(self) -> list[bytes]:
         return [self._arrow_stream()] if self._pieces is None else self._pieces.all()
+
+    def _json(self) -> list[str]:
+        return [column.name for column in self._columns if column.type == "json"]
 
     def _arrow_stream(self) -> bytes:
         if self._stream is None:
@@ -122,7 +125,7 @@ def run_statement(http: Http, body: dict[str, Any]) -> Result:
     if not _tables.arrow_possible():
         return _as_json(http, body)
     if "overflow" in body:
-        body["format"] = "arrow"
+        body["format"] = "parquet"  # of a result in pieces: it is smaller, and the service makes Arrow streams of Parquet files
     answer = http.send("POST", "/query", body, headers={"Accept": f"{ARROW}, application/json;q=0.1"})
     if answer.status_code == 202:
         statement = completed(http, answer.json())
@@ -130,7 +133,7 @@ def run_statement(http: Http, body: dict[str, Any]) -> Result:
         said = {"count": pieces.rows, "truncated": False, "snapshots": statement.get("snapshots"), "columns": statement.get("columns")}
         return Result(body["query"], said, pieces=pieces)
     said = json.loads(answer.headers["X-Quern-Result"])
-    arrived = _tables.rows_in([answer.content])
+    arrived = _tables.rows_in(answer.content)
     # A stream that ends between two batches is a valid shorter stream.
     if arrived != said["count"]:
         raise IncompleteResult(f"The result has {said['count']} rows, but only {arrived} arrived.")
