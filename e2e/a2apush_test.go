@@ -129,7 +129,10 @@ func pushStates(t *testing.T, one, _ *service, key *signer) {
 
 	p, r := newPeer(newDoubtful(t, one, "petra", key.token("petra")), "assistant"), newPushReceiver(t, 3)
 
-	task := p.sends(p.ask(uuid.NewString(), whichYear, r.config()))
+	message := p.ask(uuid.NewString(), whichYear, r.config())
+	task := p.sends(message)
+	require.Equal(t, task, p.sends(message), "a repeated message is the same task")
+	require.Equal(t, 1, strings.Count(p.call("ListTaskPushNotificationConfigs", `{"taskId": "`+task+`"}`).body, `"url"`), "and has one config")
 	r.awaits(t, task, "INPUT_REQUIRED")
 	rpcResult(t, p.call("SendMessage", p.reply(uuid.NewString(), task, "2")))
 	r.awaits(t, task, "INPUT_REQUIRED", "COMPLETED")

@@ -136,7 +136,7 @@ func keyDeclared(t *testing.T, d *filled) {
 	require.Equal(t, []string{"1 a.csv:1", "2 a.csv:2"}, d.sourced())
 }
 
-// keyPosted posts rows that violate the key: they are left out, and a repeated request says so again.
+// keyPosted posts rows that violate the key. The service sets them aside, and a repeated request returns the same answer.
 func keyPosted(t *testing.T, d *filled) {
 	t.Helper()
 
@@ -219,7 +219,7 @@ func keyMerged(t *testing.T, d *filled) {
 	d.requireUnique(5)
 }
 
-// keyRestored restores a snapshot that violates the key, which needs the key to be removed.
+// keyRestored restores a snapshot that violates the key. The service refuses until the key is removed.
 func keyRestored(t *testing.T, d *filled) {
 	t.Helper()
 
@@ -240,7 +240,7 @@ func keyRestored(t *testing.T, d *filled) {
 	require.Equal(t, http.StatusOK, d.restoreTo(before[1].SnapshotID).status)
 }
 
-// keyRefused loads rows into a dataset that refuses duplicates.
+// keyRefused loads duplicates into a dataset whose key refuses them.
 func keyRefused(t *testing.T, d *filled) {
 	t.Helper()
 

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"quern.dev/quern/internal/webhook"
 )
 
-// CreateTaskPushConfig makes push notifications for a task, or replaces those with the same id.
+// CreateTaskPushConfig creates a push notification config for a task, or replaces the one with the same id.
 func (h handler) CreateTaskPushConfig(ctx context.Context, config *protocol.PushConfig) (*protocol.PushConfig, error) {
 	found, err := h.findOf(ctx, config.TaskID)
 	if err != nil {
@@ -41,7 +42,7 @@ func (h handler) findOf(ctx context.Context, task protocol.TaskID) (uuid.UUID, e
 	return found.ID, err
 }
 
-// checkPush checks the push notifications of a message before its run is started.
+// checkPush validates the push notification config of a message before its run is started.
 func (h handler) checkPush(config *protocol.SendMessageConfig) error {
 	if config == nil || config.PushConfig == nil {
 		return nil
@@ -60,18 +61,22 @@ func (h handler) checkPush(config *protocol.SendMessageConfig) error {
 	return known
 }
 
-// setPush makes the push notifications of a message for its run. A message that is sent again replaces them.
+// setPush creates the push notification config of a message for its run. Without an id it gets the id of the task, so that a message that is
+// sent again replaces its config.
 func (h handler) setPush(ctx context.Context, config *protocol.SendMessageConfig, run uuid.UUID) error {
 	if config == nil || config.PushConfig == nil {
 		return nil
 	}
 
-	_, err := h.Push.SetPush(ctx, h.who, run, pushOf(config.PushConfig))
+	push := pushOf(config.PushConfig)
+	push.ID = cmp.Or(push.ID, run.String())
+
+	_, err := h.Push.SetPush(ctx, h.who, run, push)
 
 	return err
 }
 
-// GetTaskPushConfig returns push notifications of a task.
+// GetTaskPushConfig returns one push notification config of a task.
 func (h handler) GetTaskPushConfig(ctx context.Context, request *protocol.GetTaskPushConfigRequest) (*protocol.PushConfig, error) {
 	list, err := h.ListTaskPushConfigs(ctx, &protocol.ListTaskPushConfigRequest{TaskID: request.TaskID})
 	if err != nil {
@@ -90,7 +95,7 @@ func noPush() error {
 	return protocol.NewError(protocol.ErrTaskNotFound, "The task has no push notification config with this id.")
 }
 
-// ListTaskPushConfigs returns all push notifications of a task. There are few, so there is one page.
+// ListTaskPushConfigs returns all push notification configs of a task. A task has few, so there is one page.
 func (h handler) ListTaskPushConfigs(ctx context.Context, request *protocol.ListTaskPushConfigRequest) (*protocol.ListTaskPushConfigResponse, error) {
 	found, err := h.findOf(ctx, request.TaskID)
 	if err != nil {
@@ -110,7 +115,7 @@ func (h handler) ListTaskPushConfigs(ctx context.Context, request *protocol.List
 	return &protocol.ListTaskPushConfigResponse{Configs: configs}, nil
 }
 
-// DeleteTaskPushConfig ends push notifications of a task.
+// DeleteTaskPushConfig deletes one push notification config of a task.
 func (h handler) DeleteTaskPushConfig(ctx context.Context, request *protocol.DeleteTaskPushConfigRequest) error {
 	found, err := h.findOf(ctx, request.TaskID)
 	if err != nil {
@@ -138,7 +143,7 @@ func configOf(task protocol.TaskID, p webhook.Push) *protocol.PushConfig {
 	return config
 }
 
-// Notification returns the status of the task of a run as the caller may see it now, in the form of a stream: the body of a push notification.
+// Notification returns the body of a push notification: the current status of the task, as the caller may see it, in the form of a stream event.
 //
 // Faults: NotFound.
 func (a *Agents) Notification(ctx context.Context, who auth.Principal, run uuid.UUID) ([]byte, error) {

@@ -17,8 +17,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// DeclareKey sets the key of a dataset, if its rows permit it. A dataset without rows gets its columns later; until then the key is only
-// a list of names.
+// DeclareKey sets the key of a dataset if no row violates it. The columns of a dataset without rows are not known yet, so its key is only a list of
+// names.
 //
 // Faults: NotFound, Forbidden, ValidationFailed, Conflict if rows violate the key, LimitExceeded, Unavailable.
 func (g *Ingest) DeclareKey(ctx context.Context, who auth.Principal, at catalog.Path, want catalog.Key) (catalog.Key, error) {
@@ -54,7 +54,7 @@ func (g *Ingest) DeclareKey(ctx context.Context, who auth.Principal, at catalog.
 	})
 }
 
-// RemoveKey removes the key of a dataset. It needs no lease: no row violates no key.
+// RemoveKey removes the key of a dataset. It needs no lease, because rows need no check without a key.
 //
 // Faults: NotFound, Forbidden.
 func (g *Ingest) RemoveKey(ctx context.Context, who auth.Principal, at catalog.Path) error {
@@ -102,7 +102,7 @@ func (g *Ingest) keyHolds(ctx context.Context, table lake.Table, checked uuid.UU
 	return snapshot.ID, err
 }
 
-// violating says how many rows violate a key.
+// violating returns a text with the numbers of rows that violate a key.
 func violating(nulls, repeated int64) string {
 	return fmt.Sprintf("%s without a value in one of its columns, %s with the values of an earlier row", countedRows(nulls), countedRows(repeated))
 }

@@ -52,9 +52,9 @@ func matchSQL(key []lake.Column) string {
 		UNION ALL SELECT 1, r.__file, r.__row, 0 FROM %[4]s r JOIN n ON %[3]s WHERE r.__file < n."__last"`, list, known, same, newRows, oldRows)
 }
 
-// violationSQL returns the statement for new rows that a key does not permit, in order: those with null in the key, those whose key an old
-// row has, if there are old rows, and those whose key occurs before, if a key must not occur twice. c says which, as a negative number,
-// or is the file of the first row with the key.
+// violationSQL returns the statement that finds the new rows that violate a key, in order. A row violates it if its key has a null, if an old row has
+// the same key (with hasOld), or if an earlier new row has it (with isUnique). The column c is the file of that earlier row, or the reason as a
+// negative number.
 func violationSQL(key []lake.Column, hasOld, isUnique bool, limit int) string {
 	list, known, same := keySQL(key, "t")
 	parts := []string{fmt.Sprintf(`SELECT __file, __row, -%d AS c, 0 AS d FROM %s WHERE NOT (%s)`, isNull, newRows, known)}

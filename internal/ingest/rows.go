@@ -36,7 +36,7 @@ type Stored struct {
 	Rows          int64
 	Snapshot      uuid.UUID  // contains the rows; uuid.Nil if there were none
 	SetAside      []SetAside // the first rows that the key of the dataset left out
-	SetAsideCount int64      // number of all such rows
+	SetAsideCount int64      // number of all rows set aside
 	Replaced      int64      // only of a dry run: number of rows whose place they would take
 }
 

@@ -19,9 +19,9 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// unique returns the first of the staged ingestions that satisfy the key of their dataset together. If the first one does not, it loses the rows
-// that violate the key, or it is refused, and unique returns none: the caller reads again what is staged. So the outcome is as if
-// they were loaded one after the other. The holder of the lease is the only one who commits, or merges, until then.
+// unique returns the longest prefix of the staged ingestions that satisfies the key of the dataset. If the first ingestion violates the key, unique
+// sets its violating rows aside or refuses it, and returns none. The caller then reads the staged ingestions again. The outcome is the same as if
+// they were loaded one after the other, because only the holder of the lease commits.
 func (g *Ingest) unique(ctx context.Context, dataset catalog.Dataset, group []Ingestion, lease job.Lease) ([]Ingestion, error) {
 	if !dataset.Key.Declared() || len(group) == 0 {
 		return group, nil
@@ -221,7 +221,7 @@ func (k *keyed) has(at position) bool {
 	return at.file >= 0 && at.file < len(k.fresh) && at.row >= 0 && at.row < k.fresh[at.file].Rows
 }
 
-// settle sets rows of the first ingestion aside, or refuses it.
+// settle handles the rows of the first ingestion that violate the key: it sets them aside, or refuses the ingestion.
 func (k *keyed) settle(ctx context.Context, found []violation) error {
 	i := k.group[0]
 	last := 0

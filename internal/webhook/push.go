@@ -17,8 +17,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Push says where the changes of one task are sent: push notifications of A2A. They are sent like events, but only about one run, with the state of the
-// task as the body, and with the token and the credentials of the client instead of a signature.
+// Push is a push notification config of A2A: an address that gets the status of one task when it changes. It is sent like an event of the run of the
+// task. The body is the status, and the token and credentials of the client take the place of a signature.
 type Push struct {
 	ID          string // unique for the run
 	URL         string
@@ -37,7 +37,7 @@ const (
 	tokenHeader = "A2A-Notification-Token"
 )
 
-// CheckPush returns ValidationFailed for push notifications that could not be sent.
+// CheckPush returns ValidationFailed for a config to which nothing could be sent.
 func (w *Webhooks) CheckPush(p Push) error {
 	switch {
 	case len(p.ID) > maxPushID || !isPrintable(p.ID):
@@ -63,7 +63,8 @@ func isNotScheme(r rune) bool {
 	return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.+", r)
 }
 
-// SetPush makes push notifications for a run that the caller may see, or replaces those with the same id. A run that rests already is sent at once.
+// SetPush creates a config for a run, or replaces the one with the same id. Does not check access; callers must look up the run first. If the run has
+// ended or waits for a choice, its status is sent at once.
 //
 // Faults: ValidationFailed, LimitExceeded.
 func (w *Webhooks) SetPush(ctx context.Context, who auth.Principal, run uuid.UUID, p Push) (Push, error) {
@@ -87,7 +88,7 @@ func (w *Webhooks) SetPush(ctx context.Context, who auth.Principal, run uuid.UUI
 	return p, w.DB.InTx(ctx, func(tx postgres.Tx) error { return w.setPushTx(ctx, tx, who, made) })
 }
 
-// pushKey returns the id of the webhook for push notifications.
+// pushKey returns the id of the webhook that stores a config.
 func pushKey(run uuid.UUID, id string) uuid.UUID { return uuid.NewSHA1(run, []byte("push "+id)) }
 
 func (w *Webhooks) setPushTx(ctx context.Context, tx postgres.Tx, who auth.Principal, made Webhook) error {
@@ -107,7 +108,7 @@ func (w *Webhooks) setPushTx(ctx context.Context, tx postgres.Tx, who auth.Princ
 		return err
 	}
 
-	// What happens from now on finds the webhook. What happened before is looked up.
+	// Later events find the new webhook. An earlier event did not, so its delivery is added here.
 	last, err := event.LastOfRunTx(ctx, tx, made.Account, made.run)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (w *Webhooks) setPushTx(ctx context.Context, tx postgres.Tx, who auth.Princ
 	return audit.WriteTx(ctx, tx, who.Audit(who.Account, made.CreatedAt, "push.set", made.audit()))
 }
 
-// Pushes returns the push notifications of a run that the caller may see. Credentials are not returned.
+// Pushes returns the configs of a run, without credentials. Does not check access; callers must look up the run first.
 func (w *Webhooks) Pushes(ctx context.Context, who auth.Principal, run uuid.UUID) (list []Push, err error) {
 	err = w.DB.Do(ctx, func(q postgres.Querier) error {
 		found, err := selectWebhooks(ctx, q, who.Account, run, uuid.Nil, maxPushes)
@@ -148,7 +149,7 @@ func (w *Webhooks) Pushes(ctx context.Context, who auth.Principal, run uuid.UUID
 	return list, err
 }
 
-// DeletePush ends push notifications of a run that the caller may see.
+// DeletePush deletes a config of a run. Does not check access; callers must look up the run first.
 //
 // Faults: NotFound.
 func (w *Webhooks) DeletePush(ctx context.Context, who auth.Principal, run uuid.UUID, id string) error {
@@ -170,7 +171,7 @@ func (w *Webhooks) DeletePush(ctx context.Context, who auth.Principal, run uuid.
 	})
 }
 
-// ForgetRunsTx ends the push notifications of runs that are deleted, in the same transaction.
+// ForgetRunsTx deletes the configs of runs, in the transaction that deletes the runs.
 func (w *Webhooks) ForgetRunsTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, runs []uuid.UUID) error {
 	found, err := lockPushes(ctx, tx, account, runs)
 	if err != nil {
@@ -180,7 +181,7 @@ func (w *Webhooks) ForgetRunsTx(ctx context.Context, tx postgres.Tx, account uui
 	return deleteAll(ctx, tx, found)
 }
 
-// push sends the state of a task.
+// push sends the status of a task to the address of a config.
 func (s *sender) push(ctx context.Context, k Webhook, body []byte) (status int, problem string) {
 	p, err := s.open(k)
 	if err != nil {

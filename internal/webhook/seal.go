@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// sealed is what is encrypted of push notifications.
+// sealed is the encrypted part of a push notification config.
 type sealed struct {
 	Token       string `json:"token"`
 	Scheme      string `json:"scheme"`
 	Credentials string `json:"credentials"`
 }
 
-// box returns the cipher for the secrets of clients. Its key is derived from the secret of the service.
+// box returns the cipher for sealed. Its key is derived from the secret of the service.
 func (w *Webhooks) box() (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, w.Secret, nil, "push notifications", sha256.Size)
 	if err != nil {
@@ -33,7 +33,7 @@ func (w *Webhooks) box() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal encrypts the secrets of push notifications. They can be opened only for the webhook with this id.
+// seal encrypts the token and the credentials of a config. The id of the webhook is authenticated too, so that they cannot be moved to another one.
 func (w *Webhooks) seal(id uuid.UUID, p Push) ([]byte, error) {
 	box, err := w.box()
 	if err != nil {
@@ -48,7 +48,7 @@ func (w *Webhooks) seal(id uuid.UUID, p Push) ([]byte, error) {
 	return box.Seal(nil, nil, text, id[:]), nil //nolint:gosec // the cipher makes the nonce
 }
 
-// open returns the push notifications of a webhook with their secrets. It fails if the service has another secret than when they were made.
+// open returns the config of a webhook, decrypted. It fails if the secret of the service has changed since.
 func (w *Webhooks) open(k Webhook) (Push, error) {
 	box, err := w.box()
 	if err != nil {

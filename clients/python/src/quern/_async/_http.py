@@ -145,7 +145,7 @@ class AsyncHttp:
     ) -> AsyncGenerator[httpx2.ServerSentEvent]:
         """Return the events of a stream after the given one, each once. A stream that breaks is opened again where it broke.
 
-        An id without an event, which says where to go on, has no data. ``patience`` is how many seconds to wait for a sign of life.
+        An id that arrives without an event only marks a position, so its data is empty. ``patience`` is the longest silence in seconds.
         """
         failures, waited, opened = 0, 0.0, False
         while True:
@@ -163,7 +163,7 @@ class AsyncHttp:
             except ConnectionFailed as failed:
                 broken = failed
             except ServiceError as refused:
-                # The service may count the broken stream for a moment longer.
+                # After a break the service may still count the old stream, so a 429 is temporary.
                 if refused.status not in _AGAIN or (refused.status == 429 and not opened):
                     raise
                 broken = refused
