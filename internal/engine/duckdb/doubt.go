@@ -82,9 +82,9 @@ func (s *source) doubtTotals(seen survey) {
 		return
 	}
 
-	message := fmt.Sprintf("Row %d looks like a total of other rows. It is loaded as a row, so sums count its values twice.", seen.firstTotal)
+	message := fmt.Sprintf("Row %d looks like a total of other rows. It is loaded as a row, so sums count its values twice. Remove it from the file, or delete the row after loading.", seen.firstTotal)
 	if seen.totals > 1 {
-		message = fmt.Sprintf("%d rows look like totals of other rows; the first is row %d. They are loaded as rows, so sums count their values twice.", seen.totals, seen.firstTotal)
+		message = fmt.Sprintf("%d rows look like totals of other rows; the first is row %d. They are loaded as rows, so sums count their values twice. Remove them from the file, or delete the rows after loading.", seen.totals, seen.firstTotal)
 	}
 
 	s.doubts = append(s.doubts, engine.Doubt{Message: message})

@@ -7,6 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSteadier checks which delimiter replaces the comma that the sniffer found.
+func TestSteadier(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]string{
+		"Umsatz 2025\n\nNr;Menge;Preis\n1;2,5;3,5\n2;4,5;5,5\n": ";", // a title, a header without commas, two numbers in each row
+		"Nr|Preis\n1|3,5\n2|5,5\n3|7,5\n":                       "|",
+		"a,b\n1,x;y\n2,x;y\n":                                   ",",
+		"a,b,c\n1,2,x;y;z;v\n2,3,x;y;z;v\n":                     ",", // more cells, but not in the header
+		"1,2\n3,4\n":                                            ",",
+		"":                                                      ",",
+	} {
+		require.Equal(t, want, dialect{delimiter: ",", quote: `"`}.steadier([]byte(text)), text)
+	}
+}
+
 func TestTitles(t *testing.T) {
 	t.Parallel()
 

@@ -280,11 +280,57 @@ func (p *program) findDialect(sample plainFile, d *dialect) error {
 		d.delimiter = found.Delimiter
 	}
 
-	if p.options.SkipRows == 0 {
+	if steadier := d.steadier(sample.text()); steadier != d.delimiter {
+		d.delimiter = steadier
+	} else if p.options.SkipRows == 0 {
 		d.skip = max(d.skip, found.SkipRows)
 	}
 
 	return nil
+}
+
+// steadyRecords is how many records of a sample are compared to choose a delimiter.
+const steadyRecords = 200
+
+// steadier returns a delimiter that splits more records into the same number of cells than the one that DuckDB's sniffer chose, and
+// not into fewer cells. If numbers have decimal commas, the sniffer can take the comma for the delimiter and the header for a title,
+// because only the header has no comma.
+func (d dialect) steadier(sample []byte) string {
+	best := d.delimiter
+	records, width := d.steady(sample)
+
+	for _, sign := range delimiters {
+		d.delimiter = string(sign)
+		if more, wider := d.steady(sample); more > records && wider >= width {
+			best, records, width = d.delimiter, more, wider
+		}
+	}
+
+	return best
+}
+
+// steady returns how many of the records that the delimiter splits have the most frequent number of cells, and that number.
+func (d dialect) steady(sample []byte) (records, width int) {
+	counts := map[int]int{}
+
+	for range steadyRecords {
+		cells, rest, whole := splitRecord(sample, d.delimiter, d.quote)
+		if !whole {
+			break
+		}
+
+		if sample = rest; len(cells) > 1 {
+			counts[len(cells)]++
+		}
+	}
+
+	for cells, count := range counts {
+		if count > records || count == records && cells > width {
+			records, width = count, cells
+		}
+	}
+
+	return records, width
 }
 
 // firstRecord returns the cells of the first record after the lines to skip, the data after it, and the number of lines
