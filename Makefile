@@ -143,10 +143,12 @@ fuzz: ## Fuzz all targets for FUZZ_TIME seconds in total (default 60); FUZZ_GUID
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT
 	count=$$(grep -rhoE --include='*_test.go' '^func Fuzz\w+' . | wc -l)
 	share() { awk -v all=$(FUZZ_TIME) -v count="$$count" -v name="$$1" 'BEGIN { printf "%.1fs", name == "FuzzOperations" ? all / 4 : all * 3 / 4 / (count - 1) }'; }
-	for folder in $$(grep -rlE --include='*_test.go' '^func Fuzz\w+' . | xargs -n1 dirname | sort -u); do
-		go test -c $(if $(FUZZ_GUIDED),-fuzz .) -o "$$dir/fuzz.test" "$$folder"
+	folders=$$(grep -rlE --include='*_test.go' '^func Fuzz\w+' . | xargs -n1 dirname | sort -u)
+	# Linking is most of the work and uses one core, so all programs are built at once. Go builds guided ones one by one only.
+	printf '%s\n' $$folders | xargs $(if $(FUZZ_GUIDED),-n 1) go test -c $(if $(FUZZ_GUIDED),-fuzz .) -o "$$dir/"
+	for folder in $$folders; do
 		for name in $$(grep -hoE '^func Fuzz\w+' "$$folder"/*_test.go | cut -c6-); do
-			(cd "$$folder" && "$$dir/fuzz.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime "$$(share "$$name")" -test.fuzzcachedir "$$dir/cache") >"$$dir/log" 2>&1 ||
+			(cd "$$folder" && "$$dir/$$(basename "$$folder").test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime "$$(share "$$name")" -test.fuzzcachedir "$$dir/cache") >"$$dir/log" 2>&1 ||
 				{ grep -q 'context deadline exceeded' "$$dir/log" && ! grep -q 'Failing input' "$$dir/log"; } ||
 				{ cat "$$dir/log"; echo "fuzz: $$folder $$name failed" >&2; exit 1; }
 			grep -qE '^fuzz: .*execs' "$$dir/log" || { cat "$$dir/log"; echo "fuzz: $$folder $$name did not run" >&2; exit 1; }

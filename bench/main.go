@@ -24,6 +24,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"quern.dev/quern/bench/ask"
 	"quern.dev/quern/bench/catalog"
 	"quern.dev/quern/bench/ingest"
@@ -118,15 +120,33 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("building quernd: %w\n%s", err, out)
 	}
 
-	var problems []error
-	for _, m := range chosen {
-		if err := measure(ctx, b, m, *small, *update); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", m.Name, err))
-		}
+	atOnce := 1
+	if *small {
+		atOnce = smallAtOnce
 	}
+
+	var measures errgroup.Group
+	measures.SetLimit(atOnce)
+
+	problems := make([]error, len(chosen))
+
+	for i, m := range chosen {
+		measures.Go(func() error {
+			if err := measure(ctx, *b, m, *small, *update); err != nil {
+				problems[i] = fmt.Errorf("%s: %w", m.Name, err)
+			}
+
+			return nil // the others run to the end
+		})
+	}
+
+	_ = measures.Wait() // no function returns an error
 
 	return errors.Join(problems...)
 }
+
+// smallAtOnce is how many measures run at the same time if they are not judged. Most of them wait for services that start.
+const smallAtOnce = 3
 
 func choose(names []string) ([]rig.Measure, error) {
 	all := measures()
@@ -149,11 +169,16 @@ func choose(names []string) ([]rig.Measure, error) {
 
 // measure runs a measure, prints its lines and, in a full run, judges them by the goal and by the baseline. A small run
 // only shows that the measure works: its sizes are too small and its machine too busy for a verdict.
-func measure(ctx context.Context, b *rig.Bench, m rig.Measure, small, update bool) error {
+func measure(ctx context.Context, b rig.Bench, m rig.Measure, small, update bool) error {
 	ctx, cancel := context.WithTimeout(ctx, rig.Longest)
 	defer cancel()
 
-	results, err := m.Run(ctx, b)
+	var err error
+	if b.Dir, err = os.MkdirTemp(b.Dir, m.Name+"-"); err != nil {
+		return err
+	}
+
+	results, err := m.Run(ctx, &b)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type Result struct {
 
 // Bench contains what the measures share.
 type Bench struct {
-	Dir      string // for logs and the built program; removed at the end
+	Dir      string // for logs and files of one measure; removed at the end
 	Quernd   string // path of the built program
 	Profile  string // folder of CPU profiles; empty for none
 	Rounds   int
