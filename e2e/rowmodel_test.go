@@ -24,6 +24,7 @@ func TestRowModel(t *testing.T) {
 
 	m := &rowModel{t: t, d: newFilled(t, s, "ada", bearer), random: rand.New(rand.NewPCG(seed, 1)), states: map[string][]modelRow{}}
 	m.load(false)
+	m.requireSame("the first load") // remembers a snapshot, in case that the first step is a restore
 
 	for range rounds(2000) {
 		m.step()
