@@ -66,11 +66,16 @@ func openDatabase(ctx context.Context, c config.Database) (*postgres.DB, error) 
 	})
 }
 
-// openStore prepares the object store. The store calls mayRemove before every removal; nil allows every removal.
-func openStore(c config.S3, mayRemove func(context.Context) error) (*blob.Store, error) {
+// openStore prepares the object store. observe may wrap the transport of its requests. The store calls mayRemove before every removal;
+// nil allows every removal.
+func openStore(c config.S3, observe func(http.RoundTripper) http.RoundTripper, mayRemove func(context.Context) error) (*blob.Store, error) {
 	client, err := httpClient(c.Connection)
 	if err != nil {
 		return nil, fmt.Errorf("QUERN_S3_%w", err)
+	}
+
+	if observe != nil {
+		client.Transport = observe(client.Transport)
 	}
 
 	store, err := blob.New(blob.Config{
@@ -129,7 +134,7 @@ func (a *App) openModels() (*llm.Models, error) {
 	usage := a.catalog()
 
 	models, err := llm.New(llm.Config{
-		DB: a.db, Providers: providers, Capture: a.config.Tracing.Capture, Log: a.log, Now: time.Now,
+		DB: a.db, Providers: providers, Capture: a.config.Tracing.Capture, Log: a.log, Now: time.Now, Observe: a.observed.model,
 		Settle: func(ctx context.Context, tx postgres.Tx, account uuid.UUID, tokens int64) error {
 			return usage.CountTx(ctx, tx, account, usedTokens, tokens)
 		},

@@ -22,7 +22,7 @@ import (
 func (d doctor) store(ctx context.Context) []finding {
 	const name = "object store"
 
-	store, err := openStore(d.config.S3, nil)
+	store, err := openStore(d.config.S3, nil, nil)
 	if err != nil {
 		return []finding{fail(name, causeOf(err), "correct QUERN_S3_ENDPOINT and QUERN_S3_PATH_STYLE")}
 	}
@@ -115,7 +115,7 @@ func (d doctor) publicStore(ctx context.Context) []finding {
 		setting = "QUERN_S3_ENDPOINT"
 	}
 
-	store, err := openStore(d.config.S3, nil)
+	store, err := openStore(d.config.S3, nil, nil)
 	if err != nil {
 		return nil // the check of the object store reports it
 	}

@@ -31,7 +31,7 @@ func NewInspector(environ []string, out io.Writer) (Inspector, error) {
 		return Inspector{}, err
 	}
 
-	store, err := openStore(c.S3, nil)
+	store, err := openStore(c.S3, nil, nil)
 
 	return Inspector{operator: Operator{config: c.Operate, out: out}, store: store, bucket: c.S3.Bucket}, err
 }

@@ -49,7 +49,7 @@ func (a *App) newRuns(asking *query.Query, known *verified.Verified) *run.Runs {
 
 			return err
 		},
-		Forget: a.webhooks.ForgetRunsTx, Suggest: tools.Suggest, Models: models, Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
+		Ended: a.observed.run, Forget: a.webhooks.ForgetRunsTx, Suggest: tools.Suggest, Models: models, Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
 	})
 }
 

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
@@ -96,6 +95,7 @@ type App struct {
 	authenticator *auth.Authenticator
 	server        *server.Server
 	metrics       *prometheus.Registry
+	observed      *observed
 	leaving       atomic.Bool // a stop signal arrived: no longer ready
 	schemaFits    atomic.Bool // once the schema fits, it fits for the life of this process
 	location      *location   // the bucket and prefix
@@ -104,14 +104,14 @@ type App struct {
 
 // New wires the service. No outside system needs to be reachable yet.
 func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
-	a := &App{config: c, log: log, quiet: job.Limited(log), metrics: prometheus.NewRegistry()}
+	a := &App{config: c, log: log, quiet: job.Limited(log), metrics: prometheus.NewRegistry(), observed: newObserved()}
 
 	var err error
 	if a.db, err = openDatabase(ctx, c.Database); err != nil {
 		return nil, err
 	}
 
-	if a.store, err = openStore(c.S3, func(ctx context.Context) error { return a.location.mayRemove(ctx) }); err != nil {
+	if a.store, err = openStore(c.S3, a.observed.storeTransport, func(ctx context.Context) error { return a.location.mayRemove(ctx) }); err != nil {
 		return nil, err
 	}
 
@@ -165,7 +165,6 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
 
-	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.registerMetrics()
 
 	agents, err := a.newAgents(asking, known)
@@ -401,18 +400,4 @@ func (a *App) preparePartitions(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
-}
-
-func (a *App) registerMetrics() {
-	for name, value := range map[string]func() float64{
-		"quern_postgres_connections_used":  func() float64 { return float64(a.db.Stats().AcquiredConns()) },
-		"quern_postgres_connections_idle":  func() float64 { return float64(a.db.Stats().IdleConns()) },
-		"quern_postgres_connections_limit": func() float64 { return float64(a.db.Stats().MaxConns()) },
-	} {
-		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: "Connections of the pool."}, value))
-	}
-
-	a.metrics.MustRegister(prometheus.NewCounterFunc(
-		prometheus.CounterOpts{Name: "quern_tracing_spans_lost_total", Help: "Spans that did not reach the tracing store."},
-		func() float64 { return float64(a.tracing.Lost()) }))
 }

@@ -48,7 +48,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &upload.Sweeper{Uploads: uploads})
 
 	config := job.Config{
-		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
+		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{}, Observe: a.observed.job,
 		// An idle replica polls the database for jobs all the time, so it polls often only where people wait.
 		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue},
 		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic(), feed.Periodic(), webhook.Periodic()),
@@ -78,6 +78,11 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	}
 
 	return job.New(config)
+}
+
+// queues returns the names of all queues, also of those that this replica does not work on.
+func queues() []string {
+	return []string{job.CleanupQueue, ingest.Queue, ingest.LargeQueue, ingest.MaintenanceQueue, run.Queue, benchmark.Queue, query.ExportQueue}
 }
 
 // work runs jobs until ctx ends. It retries while the database does not answer.

@@ -31,6 +31,8 @@ type Config struct {
 	// Notify wakes workers by NOTIFY. It takes a lock on the whole database in the inserting transaction, so polling
 	// is better for a busy service.
 	Notify bool
+	// Observe is called after each attempt at a job. nil means that nobody observes.
+	Observe func(kind string, outcome Outcome, took time.Duration)
 }
 
 // Client inserts jobs and works on them.
@@ -69,6 +71,10 @@ func New(c Config) (*Client, error) {
 		MaxAttempts: maxAttempts, Middleware: []rivertype.Middleware{river.WorkerMiddlewareFunc(recovering)},
 		JobTimeout:        -1, // no timeout: the lease and the work itself limit the duration
 		ReindexerSchedule: nightly{c.DB},
+	}
+
+	if c.Observe != nil { // before recovering, so that a panic counts as an error
+		config.Middleware = slices.Insert(config.Middleware, 0, rivertype.Middleware(observing(c.Observe)))
 	}
 
 	client := &Client{db: c.DB, log: log, wakes: make(wakes, wakesWaiting)}

@@ -41,6 +41,8 @@ const (
 		WHERE r.state = 'running' AND r.attempted_at < now() - $1::interval
 			AND NOT EXISTS (SELECT FROM leases l WHERE l.job = r.kind AND l.args = r.args)`
 
+	sqlBacklogs = `SELECT queue, count(*), max(now() - scheduled_at) FROM river_job WHERE state = 'available' AND scheduled_at <= now() GROUP BY queue ORDER BY queue`
+
 	sqlOwnsJobs = `SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('river_job')`
 )
 

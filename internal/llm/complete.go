@@ -181,6 +181,10 @@ func (m *Models) attempt(ctx context.Context, t *turn) (Response, error) {
 		v = failed.verdict
 	}
 
+	if m.config.Observe != nil {
+		m.config.Observe(entry.Model, failed == nil, answer.Usage, m.config.Now().Sub(entry.StartedAt))
+	}
+
 	if err := m.end(ctx, entry, answer, failed); err != nil || failed == nil {
 		return answer, err
 	}

@@ -65,7 +65,9 @@ type Config struct {
 	// Settle adds tokens to the account's usage.
 	Settle func(ctx context.Context, tx postgres.Tx, account uuid.UUID, tokens int64) error
 	// Admit fails if an account may not make another call. Nil means that every call is allowed.
-	Admit   func(ctx context.Context, tx postgres.Tx, account uuid.UUID) error
+	Admit func(ctx context.Context, tx postgres.Tx, account uuid.UUID) error
+	// Observe is called after each attempt at a call, with the time since it began. nil means that nobody observes.
+	Observe func(model string, answered bool, used Usage, took time.Duration)
 	Capture bool // record prompts and answers in spans
 	Log     *slog.Logger
 	Now     func() time.Time

@@ -302,6 +302,10 @@ func (l *record) end(ctx context.Context, result agent.Result, reason error) err
 	})
 	if err == nil {
 		l.tail.tell(l.run.key(), l.run.BeganAt, last)
+
+		if l.Ended != nil {
+			l.Ended(l.run.Agent, e.status, e.at.Sub(l.run.BeganAt))
+		}
 	}
 
 	return err

@@ -42,6 +42,10 @@ type Config struct {
 	// Forget deletes what others keep about runs that are deleted, in the same transaction.
 	Forget func(ctx context.Context, tx postgres.Tx, account uuid.UUID, runs []uuid.UUID) error
 
+	// Ended is called when a worker has ended a run or made it wait for a choice, with the time since the worker began. nil means
+	// that nobody observes.
+	Ended func(agent string, status Status, took time.Duration)
+
 	Suggest func(ctx context.Context, who auth.Principal, want Scope) ([]Suggestion, error)
 
 	Credentials auth.Credentials // checked again while a run or a stream is in progress

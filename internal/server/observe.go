@@ -63,7 +63,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		}, []string{"operation", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "quern_server_request_seconds", Help: "Response time by operation.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
 		}, []string{"operation"}),
 	}
 	registry.MustRegister(m.requests, m.duration)

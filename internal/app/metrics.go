@@ -1,0 +1,178 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"quern.dev/quern/internal/build"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/llm"
+	"quern.dev/quern/internal/run"
+)
+
+// observed contains the metrics that other packages report to by functions. No label may have a value that callers choose, such
+// as an account or a dataset: the number of series must not grow with the use of the service.
+type observed struct {
+	jobs, runs, store, models *prometheus.HistogramVec
+	tokens                    *prometheus.CounterVec
+}
+
+// longWork are the buckets for work that takes from milliseconds to hours.
+func longWork() []float64 {
+	return []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 120, 300, 900, 3600, 4 * 3600}
+}
+
+func newObserved() *observed {
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
+
+	return &observed{
+		jobs: histogram("quern_job_seconds", "Duration of attempts at background jobs. The outcome is done, errored (repeated later) or waited (returned to the queue).", longWork(), "kind", "outcome"),
+		runs: histogram("quern_run_seconds", "Duration of questions, from the worker that began to the answer. The outcome is completed, failed or waiting (for a choice).",
+			[]float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}, "agent", "outcome"),
+		store: histogram("quern_store_request_seconds", "Time until the object store begins its response. The outcome is ok, refused (a status of 4xx) or failed.",
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "method", "outcome"),
+		models: histogram("quern_model_seconds", "Duration of calls of language models. The outcome is answered or failed.",
+			[]float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}, "model", "outcome"),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quern_model_tokens_total", Help: "Tokens of language models. The direction is input or output.",
+		}, []string{"model", "direction"}),
+	}
+}
+
+func (o *observed) job(kind string, outcome job.Outcome, took time.Duration) {
+	o.jobs.WithLabelValues(kind, string(outcome)).Observe(took.Seconds())
+}
+
+func (o *observed) run(agent string, status run.Status, took time.Duration) {
+	o.runs.WithLabelValues(agent, string(status)).Observe(took.Seconds())
+}
+
+func (o *observed) model(name string, answered bool, used llm.Usage, took time.Duration) {
+	outcome := "failed"
+	if answered {
+		outcome = "answered"
+	}
+
+	o.models.WithLabelValues(name, outcome).Observe(took.Seconds())
+	o.tokens.WithLabelValues(name, "input").Add(float64(used.InputTokens))
+	o.tokens.WithLabelValues(name, "output").Add(float64(used.OutputTokens))
+}
+
+// storeTransport observes the requests to the object store.
+func (o *observed) storeTransport(next http.RoundTripper) http.RoundTripper {
+	return storeTransport{next, o}
+}
+
+type storeTransport struct {
+	next http.RoundTripper
+	*observed
+}
+
+func (t storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	begin := time.Now()
+	response, err := t.next.RoundTrip(r)
+	outcome := "ok"
+
+	switch {
+	case err != nil || response.StatusCode >= http.StatusInternalServerError:
+		outcome = "failed"
+	case response.StatusCode >= http.StatusBadRequest:
+		outcome = "refused"
+	}
+
+	t.store.WithLabelValues(r.Method, outcome).Observe(time.Since(begin).Seconds())
+
+	return response, err
+}
+
+func (a *App) registerMetrics() {
+	o := a.observed
+	a.metrics.MustRegister(o.jobs, o.runs, o.store, o.models, o.tokens, backlogs{a}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	is := build.Read()
+	a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "quern_build_info", Help: "Always 1. The labels say which build this is.",
+		ConstLabels: prometheus.Labels{"version": is.Version, "revision": is.Revision, "go": is.Go},
+	}, func() float64 { return 1 }))
+
+	a.registerPoolMetrics()
+	a.metrics.MustRegister(prometheus.NewCounterFunc(
+		prometheus.CounterOpts{Name: "quern_tracing_spans_lost_total", Help: "Spans that did not reach the tracing store."},
+		func() float64 { return float64(a.tracing.Lost()) }))
+}
+
+func (a *App) registerPoolMetrics() {
+	for name, of := range map[string]struct {
+		help string
+		read func() float64
+	}{
+		"used":  {"Connections to PostgreSQL that are in use.", func() float64 { return float64(a.db.Stats().AcquiredConns()) }},
+		"idle":  {"Connections to PostgreSQL that are open and idle.", func() float64 { return float64(a.db.Stats().IdleConns()) }},
+		"limit": {"Value of QUERN_DATABASE_MAX_CONNS.", func() float64 { return float64(a.db.Stats().MaxConns()) }},
+	} {
+		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quern_postgres_connections_" + name, Help: of.help}, of.read))
+	}
+
+	for name, of := range map[string]struct {
+		help string
+		read func() float64
+	}{
+		"acquires_total":        {"Times that a connection was taken from the pool.", func() float64 { return float64(a.db.Stats().AcquireCount()) }},
+		"acquire_waits_total":   {"Times that no connection was free, so that the caller waited for one.", func() float64 { return float64(a.db.Stats().EmptyAcquireCount()) }},
+		"acquire_seconds_total": {"Time spent waiting for connections.", func() float64 { return a.db.Stats().AcquireDuration().Seconds() }},
+	} {
+		a.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "quern_postgres_" + name, Help: of.help}, of.read))
+	}
+}
+
+// backlogs collects the backlogs of all queues. They are the same on every replica.
+type backlogs struct{ *App }
+
+const backlogTime = 2 * time.Second
+
+func backlogJobs() *prometheus.Desc {
+	return prometheus.NewDesc("quern_job_waiting", "Jobs that no worker has taken yet, over all replicas.", []string{"queue"}, nil)
+}
+
+func backlogOldest() *prometheus.Desc {
+	return prometheus.NewDesc("quern_job_oldest_seconds", "How long the oldest job that no worker has taken yet has waited, over all replicas.", []string{"queue"}, nil)
+}
+
+func (backlogs) Describe(to chan<- *prometheus.Desc) {
+	to <- backlogJobs()
+	to <- backlogOldest()
+}
+
+// Collect reads the backlogs from the database. If the database does not answer, the metrics are absent.
+func (b backlogs) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), backlogTime)
+	defer cancel()
+
+	found, err := b.jobs.Backlogs(ctx)
+	if err != nil {
+		b.quiet.WarnContext(ctx, "the backlog of jobs could not be read", "error", err)
+
+		return
+	}
+
+	waiting := map[string]job.Backlog{}
+	for _, queue := range queues() {
+		waiting[queue] = job.Backlog{Queue: queue} // a queue without jobs is 0, not absent
+	}
+
+	for _, one := range found {
+		waiting[one.Queue] = one
+	}
+
+	for _, one := range waiting {
+		to <- prometheus.MustNewConstMetric(backlogJobs(), prometheus.GaugeValue, float64(one.Jobs), one.Queue)
+		to <- prometheus.MustNewConstMetric(backlogOldest(), prometheus.GaugeValue, one.Oldest.Seconds(), one.Queue)
+	}
+}

@@ -1,0 +1,68 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"quern.dev/quern/internal/postgres"
+)
+
+// Outcome is the result of one attempt at a job.
+type Outcome string
+
+const (
+	Done    Outcome = "done"    // the job needs no further attempt; work that failed for good and says so to its user is done, too
+	Errored Outcome = "errored" // the job is repeated after a delay
+	Waited  Outcome = "waited"  // another worker has the work, or this process has no room for it
+)
+
+// observing reports the duration and the outcome of each attempt.
+func observing(observe func(kind string, outcome Outcome, took time.Duration)) river.WorkerMiddlewareFunc {
+	return func(ctx context.Context, row *rivertype.JobRow, work func(context.Context) error) error {
+		begin := time.Now()
+		err := work(ctx)
+		outcome := Done
+
+		if _, snoozed := errors.AsType[*river.JobSnoozeError](err); snoozed {
+			outcome = Waited
+		} else if err != nil {
+			outcome = Errored
+		}
+
+		observe(row.Kind, outcome, time.Since(begin))
+
+		return err
+	}
+}
+
+// Backlog is the jobs of a queue that could run now, but that no worker has taken yet.
+type Backlog struct {
+	Queue  string
+	Jobs   int64
+	Oldest time.Duration // how long the oldest of them has waited
+}
+
+// Backlogs returns the backlog of every queue that has one, for all replicas together.
+func (c *Client) Backlogs(ctx context.Context) (list []Backlog, err error) {
+	err = c.db.Do(ctx, func(q postgres.Querier) error {
+		rows, err := q.Query(ctx, sqlBacklogs)
+		if err != nil {
+			return err
+		}
+
+		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Backlog, err error) {
+			err = row.Scan(&b.Queue, &b.Jobs, &b.Oldest)
+
+			return b, err
+		})
+
+		return err
+	})
+
+	return list, err
+}
