@@ -10,7 +10,7 @@ export function Bar({ share, label, tone = 'accent', className }: { share: numbe
       aria-valuemin={0}
       aria-valuemax={100}
       aria-valuenow={Math.round(share * 100)}
-      className={cx('h-1.5 overflow-hidden rounded-full bg-sunken', className)}
+      className={cx('h-1.5 overflow-hidden rounded-full bg-track', className)}
     >
       <div className={cx('h-full origin-left rounded-full transition-transform duration-180', color)} style={{ transform: `scaleX(${Math.min(1, Math.max(0, share))})` }} />
     </div>

@@ -47,6 +47,8 @@ export default function Data() {
   const shown = all.filter((item) => show === 'all' || (item.username === mine) === (show === 'mine'));
   // What was found stays in the order of the search. Empty namespaces are at the end, so they are shown when all datasets are.
   const groups = q ? [{ items: shown }] : groupsOf(shown, list.hasNextPage ? [] : (spaces.data?.data ?? []).filter((one) => show === 'all' || (one.username === mine) === (show === 'mine')), spaces.data?.data ?? []);
+  // A person without data gets a place for files, which has the button that matters then.
+  const bare = list.isSuccess && shown.length === 0 && !q && show !== 'shared';
 
   return (
     <Page
@@ -57,7 +59,7 @@ export default function Data() {
           <Button look="quiet" className="max-sm:order-last" onClick={() => setDeleted(true)}>
             {t.data.deleted}
           </Button>
-          <Link to="/upload" className={buttonClass('primary')}>
+          <Link to="/upload" className={buttonClass(bare ? 'plain' : 'primary')}>
             <Upload size={16} strokeWidth={1.75} aria-hidden />
             {t.data.upload}
           </Link>

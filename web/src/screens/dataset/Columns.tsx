@@ -153,7 +153,7 @@ function Missing({ share }: { share: number }) {
       <span>
         {formatPercent(share)} <span className="md:hidden">{texts.missing.toLowerCase()}</span>
       </span>
-      <span aria-hidden className="h-1 w-14 overflow-hidden rounded-full bg-sunken">
+      <span aria-hidden className="h-1 w-14 overflow-hidden rounded-full bg-track">
         <span className={cx('block h-full rounded-full', share > 0.5 ? 'bg-warn' : 'bg-control')} style={{ width: `${share * 100}%` }} />
       </span>
     </span>

@@ -30,7 +30,7 @@ export default function Definition(part: Part) {
   if (saved.isPending) return <Skeleton />;
   const { dataDescription, schemaDefinition } = saved.data.data;
   return (
-    <div className="flex max-w-280 flex-col gap-10">
+    <div className="flex max-w-288 flex-col gap-10">
       <Editor key={saved.data.header ?? ''} {...part} saved={{ description: dataDescription, columns: schemaDefinition }} tag={saved.data.header} />
       <Meaning {...part} />
     </div>

@@ -88,7 +88,7 @@ function Shares({ values, rows, column }: { values: { value?: unknown; count: nu
   const shades = [1, 0.72, 0.5, 0.34, 0.22];
   return (
     <span className="block">
-      <span aria-hidden className="flex h-2 gap-px overflow-hidden rounded-full bg-sunken">
+      <span aria-hidden className="flex h-2 gap-px overflow-hidden rounded-full bg-track">
         {values.slice(0, shades.length).map((one, index) => (
           <span key={index} className="bg-chart-1" style={{ width: `${(one.count / rows) * 100}%`, opacity: shades[index] }} />
         ))}

@@ -85,6 +85,7 @@ function Name({ at }: Part) {
           {texts.rename}
         </Button>
       </form>
+      {spaces.isError && <Failure error={spaces.error} onRetry={() => void spaces.refetch()} className="mt-4" />}
       {change.isError && !fault && <Failure error={change.error} className="mt-4" />}
     </Section>
   );
@@ -119,6 +120,8 @@ function Exposed({ at, metadata }: Part) {
   if (now === 'rows') {
     for (const row of some.data?.pages[0]?.data.slice(0, 2) ?? []) example.push(columns.map((column) => formatCell(row[column.name], column.type, column.name)).join(' | '));
   }
+  // An example without its values would say that models see less than they do.
+  const missing = [now !== 'schema' && stats, now === 'rows' && some].find((one) => one && one.isError) || undefined;
   return (
     <Section title={texts.exposure} text={texts.exposureText}>
       <div role="radiogroup" aria-label={texts.exposure} className="grid gap-2 sm:grid-cols-3">
@@ -132,13 +135,17 @@ function Exposed({ at, metadata }: Part) {
           </label>
         ))}
       </div>
-      {example.length > 0 && (
-        <>
-          <p className="mt-4 mb-1 text-xs text-text-3">{texts.example}</p>
-          <pre dir="auto" className="mono overflow-x-auto rounded-md bg-sunken p-3 text-text-2" tabIndex={0}>
-            {example.map((line) => line.slice(0, 200)).join('\n')}
-          </pre>
-        </>
+      {missing ? (
+        <Failure error={missing.error} onRetry={() => void missing.refetch()} className="mt-4" />
+      ) : (
+        example.length > 0 && (
+          <>
+            <p className="mt-4 mb-1 text-xs text-text-3">{texts.example}</p>
+            <pre dir="auto" className="mono overflow-x-auto rounded-md bg-sunken p-3 text-text-2" tabIndex={0}>
+              {example.map((line) => line.slice(0, 200)).join('\n')}
+            </pre>
+          </>
+        )
       )}
       {change.isError && <Failure error={change.error} className="mt-4" />}
       <Dialog
