@@ -28,9 +28,11 @@ async function run<T>(name: 'uploads' | 'parts', mode: IDBTransactionMode, work:
   const opened = await database();
   try {
     return await new Promise<T>((resolve, reject) => {
-      const request = work(opened.transaction(name, mode).objectStore(name));
-      request.onsuccess = () => resolve(request.result);
-      request.onerror = () => reject(request.error ?? new Error('the browser keeps no data'));
+      const transaction = opened.transaction(name, mode);
+      const request = work(transaction.objectStore(name));
+      // Only what is committed survives a reload.
+      transaction.oncomplete = () => resolve(request.result);
+      transaction.onabort = () => reject(transaction.error ?? new Error('the browser keeps no data'));
     });
   } finally {
     opened.close();
@@ -43,7 +45,9 @@ const partsOf = (sessionId: string) => IDBKeyRange.bound([sessionId], [sessionId
 /** Keeping is a comfort: in a private window, where it may fail, the upload goes on without it. */
 export const remember = (upload: Remembered): Promise<unknown> => run('uploads', 'readwrite', (store) => store.put(upload)).catch(() => undefined);
 export const remembered = (): Promise<Remembered[]> => run<Remembered[]>('uploads', 'readonly', (store) => store.getAll() as IDBRequest<Remembered[]>).catch(() => []);
-export const confirm = (part: Confirmed): Promise<unknown> => run('parts', 'readwrite', (store) => store.put(part)).catch(() => undefined);
+export const confirm = (part: Confirmed): Promise<unknown> =>
+  // The next part waits for it, but not for a browser that does not answer.
+  Promise.race([run('parts', 'readwrite', (store) => store.put(part)), new Promise((resolve) => setTimeout(resolve, 2000))]).catch(() => undefined);
 export const confirmed = (sessionId: string): Promise<Confirmed[]> => run<Confirmed[]>('parts', 'readonly', (store) => store.getAll(partsOf(sessionId)) as IDBRequest<Confirmed[]>).catch(() => []);
 
 export async function forget(sessionId: string): Promise<void> {

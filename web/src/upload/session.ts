@@ -200,8 +200,10 @@ export class UploadSession {
     try {
       await this.#attempt(item, number, length, signal);
       item.stored += length;
+      item.running.set(number, 0);
+      // Before the next part takes this one's turn: then a page that continues repeats at most the parts of the turns, four.
+      await this.#service.confirm({ sessionId: this.sessionId, fileId: item.id, partNumber: number, modified: item.file?.lastModified ?? 0 });
       item.running.delete(number);
-      void this.#service.confirm({ sessionId: this.sessionId, fileId: item.id, partNumber: number, modified: item.file?.lastModified ?? 0 });
     } catch (cause) {
       item.running.delete(number);
       item.missing.unshift(number);

@@ -118,6 +118,35 @@ describe('a session', () => {
     expect(state.finished).toBe(true);
   });
 
+  it('notes each part before the next one takes its turn, while the others go on', async () => {
+    const { given, state } = fake(100, 10);
+    const held = Promise.withResolvers<void>();
+    given.confirm = async (part) => {
+      if (part.partNumber === 2) await held.promise;
+      state.confirmed.push(part);
+    };
+    const session = await UploadSession.start([file(100)], given);
+    // All parts have gone by the three other turns, but without the note of the second the file is not finished.
+    const view = await until(session, (now) => now.sent === 100);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(view.state).toBe('sending');
+    expect(state.finished).toBe(false);
+    expect(state.confirmed.map((part) => part.partNumber)).toEqual([1, 3, 4, 5, 6, 7, 8, 9, 10]);
+    held.resolve();
+    await until(session, (now) => now.state === 'done');
+  });
+
+  it('repeats at most the parts of the turns when the notes do not come', async () => {
+    const { given, state, stored } = fake(100, 10);
+    given.confirm = () => new Promise(() => undefined);
+    const session = await UploadSession.start([file(100)], given);
+    await until(session, (now) => now.sent === 40);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect([...stored.keys()]).toEqual([1, 2, 3, 4]);
+    expect(state.tries.size).toBe(4);
+    session.dispose();
+  });
+
   it('tries a part again after a fault, with a new address after 403', async () => {
     const { given, state } = fake(40, 10);
     state.fail = (number, attempt) => (number === 2 && attempt === 1 ? new PartError(0) : number === 3 && attempt === 1 ? new PartError(403) : undefined);
