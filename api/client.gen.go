@@ -2337,7 +2337,8 @@ type Ingestion struct {
 	Accepted  *[]string `json:"accepted,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Doubts What can be read in more than one way. A dry run has its doubts in `preview`.
+	// Doubts What can be read in more than one way. A dry run has its doubts in `preview`. After a failure: the option that may let it succeed, with
+	// values to try.
 	Doubts *[]Doubt `json:"doubts,omitempty"`
 	DryRun bool     `json:"dryRun"`
 

@@ -25,7 +25,13 @@ type ingestion struct {
 		Rows    []map[string]any
 		Doubts  []struct{ Column, Option, Message string }
 	}
+	Doubts                           []ingestDoubt
 	CreatedAt, StartedAt, FinishedAt *time.Time
+}
+
+type ingestDoubt struct {
+	Option, Message string
+	Suggestions     []string
 }
 
 type progress struct {

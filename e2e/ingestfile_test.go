@@ -201,6 +201,21 @@ func ingestOptions(t *testing.T, s *service, key *signer) {
 		require.Equal(t, code, refused.Error.Code, options)
 		require.NotEmpty(t, refused.Error.Message, options)
 	}
+
+	// A failure names the option that may let it succeed, for programs too.
+	for content, want := range map[string][]string{
+		"name\nK\xf6ln\n":                       {"windows-1252", "windows-1250", "shift_jis"},
+		"n\x00a\x00m\x00e\x00\n\x00A\x00\n\x00": {"utf-16le", "utf-16be"},
+	} {
+		for _, more := range []string{`"dryRun": true`, ""} {
+			failed := d.load(more, content)
+			require.Equal(t, "failed", failed.Status, "%q", content)
+			require.Equal(t, []ingestDoubt{{"encoding", "The encoding of the file is not known.", want}}, failed.Doubts)
+
+			mended := d.load(`"mode": "replace", "options": {"encoding": "`+want[0]+`"}`, content)
+			require.Equal(t, "completed", mended.Status, "%q: %+v", content, mended.Error)
+		}
+	}
 }
 
 func ingestSetAside(t *testing.T, s *service, key *signer) {

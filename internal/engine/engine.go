@@ -210,7 +210,12 @@ func (s *Session) ask(request Request, progress func(Progress)) (Answer, error) 
 		case answer.Failure != nil && answer.Failure.Code == NoRoom:
 			return Answer{}, noRoom()
 		case answer.Failure != nil:
-			return Answer{}, &FileError{Code: known(answer.Failure.Code), Message: clean(answer.Failure.Message)}
+			said := FileError{Code: known(answer.Failure.Code), Message: clean(answer.Failure.Message), Doubt: answer.Failure.Doubt}
+			if said.Doubt != nil {
+				said.Doubt.clean()
+			}
+
+			return Answer{}, &said
 		case answer.Progress == nil:
 			return answer, nil
 		case progress != nil && answer.Progress.Part >= 0 && answer.Progress.Part <= 1 && answer.Progress.Rows >= 0:
@@ -237,19 +242,24 @@ func (s *Session) check(found Inspection, bounds Bounds) error {
 	}
 
 	for i := range found.Doubts {
-		found.Doubts[i].Message = clean(found.Doubts[i].Message)
-		found.Doubts[i].Suggestions = found.Doubts[i].Suggestions[:min(maxSuggestions, len(found.Doubts[i].Suggestions))]
-
-		for n, value := range found.Doubts[i].Suggestions {
-			found.Doubts[i].Suggestions[n] = clean(value)
-		}
-
-		if code := found.Doubts[i].Code; code != NotATable && code != WrappedRows {
-			found.Doubts[i].Code = ""
-		}
+		found.Doubts[i].clean()
 	}
 
 	return nil
+}
+
+// clean makes a doubt of a child one that can be stored and shown.
+func (d *Doubt) clean() {
+	d.Message = clean(d.Message)
+	d.Suggestions = d.Suggestions[:min(maxSuggestions, len(d.Suggestions))]
+
+	for n, value := range d.Suggestions {
+		d.Suggestions[n] = clean(value)
+	}
+
+	if d.Code != NotATable && d.Code != WrappedRows {
+		d.Code = ""
+	}
 }
 
 func (f *FileError) Error() string { return f.Code + ": " + f.Message }
@@ -300,15 +310,15 @@ func (s *Session) translate(err error) error {
 	case fault.IsNoRoom(err):
 		return fault.NoRoom(err)
 	case errors.Is(err, sandbox.ErrMemory):
-		return &FileError{LimitExceeded, "Reading the file needs more memory than is allowed. Split the file or ask the operator for a higher limit."}
+		return &FileError{Code: LimitExceeded, Message: "Reading the file needs more memory than is allowed. Split the file or ask the operator for a higher limit."}
 	case errors.Is(err, sandbox.ErrOutput):
-		return &FileError{LimitExceeded, "Reading the file needs more disk space than is allowed. Split the file or ask the operator for a higher limit."}
+		return &FileError{Code: LimitExceeded, Message: "Reading the file needs more disk space than is allowed. Split the file or ask the operator for a higher limit."}
 	case errors.Is(err, sandbox.ErrTimeout):
-		return &FileError{LimitExceeded, "Reading the file takes longer than is allowed. Split the file or ask the operator for a higher limit."}
+		return &FileError{Code: LimitExceeded, Message: "Reading the file takes longer than is allowed. Split the file or ask the operator for a higher limit."}
 	case errors.Is(err, sandbox.ErrKilled) && s.child.Close().Signal == syscall.SIGKILL:
 		return unavailable(err) // killed from outside, so the file did not cause it
 	case errors.Is(err, sandbox.ErrKilled):
-		return &FileError{InvalidFile, "The file cannot be read: it crashes the process that reads it."}
+		return &FileError{Code: InvalidFile, Message: "The file cannot be read: it crashes the process that reads it."}
 	default:
 		return fault.Wrap(err, fault.Internal, "The file could not be read.")
 	}

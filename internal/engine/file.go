@@ -169,6 +169,7 @@ type Answer struct {
 type FileError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	Doubt   *Doubt `json:"doubt,omitempty"` // has the option that may let it succeed; nil if there is none
 }
 
 // The codes of a FileError.

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,7 +73,8 @@ const (
 	sqlSelectAudit = `
 		SELECT audit FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND audit IS NOT NULL ORDER BY id`
 	sqlFinish = `
-		UPDATE ingestions SET status = $4, phase = 'done', preview = $5, error_code = $6, error_message = $7, finished_at = $8, ready_at = NULL
+		UPDATE ingestions SET status = $4, phase = 'done', preview = $5, error_code = $6, error_message = $7, finished_at = $8, ready_at = NULL,
+			doubts = coalesce($9, doubts)
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status IN ('queued', 'running', 'waiting')`
 	sqlDeleteSetAside = `DELETE FROM set_aside_rows WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = $3`
 	sqlInsertSetAside = `
@@ -318,7 +320,12 @@ func finish(ctx context.Context, tx pgx.Tx, i Ingestion, status Status, reason e
 		code, message = failure(reason)
 	}
 
-	return met(ctx, tx, sqlFinish, i.Account, i.Dataset, i.ID, status, preview, code, message, now)
+	var doubts []byte
+	if f, ok := errors.AsType[*engine.FileError](reason); ok && f.Doubt != nil {
+		doubts = asJSON([]engine.Doubt{*f.Doubt})
+	}
+
+	return met(ctx, tx, sqlFinish, i.Account, i.Dataset, i.ID, status, preview, code, message, now, doubts)
 }
 
 // insertSetAside replaces the rows set aside by an earlier attempt.

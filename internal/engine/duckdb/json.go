@@ -127,7 +127,7 @@ func (l *lineWriter) copyArray(decoder *json.Decoder) error {
 		case value[0] == '{' && isRows && hasTwins(numberDecoder(value)):
 			return invalid("Object %d has a duplicate key.", l.count+1)
 		case value[0] != '{' && isRows:
-			return &failure{engine.InvalidOptions, fmt.Sprintf(`data.%d: must be an object with the columns of one row: {"column": "value"}`, l.count)}
+			return &failure{code: engine.InvalidOptions, message: fmt.Sprintf(`data.%d: must be an object with the columns of one row: {"column": "value"}`, l.count)}
 		case value[0] != '{':
 			return invalid("The JSON array must contain objects, one for each row. Its element %d is not an object.", l.count+1)
 		}
@@ -210,9 +210,9 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 	case err != nil:
 		return l.broken(decoder, err)
 	case open != json.Delim('[') && l.file.format != engine.FormatRows:
-		return &failure{engine.InvalidOptions, fmt.Sprintf("rowsAt: the member %q is not an array of objects.", shorten(l.rowsAt))}
+		return &failure{code: engine.InvalidOptions, message: fmt.Sprintf("rowsAt: the member %q is not an array of objects.", shorten(l.rowsAt))}
 	case open != json.Delim('['):
-		return &failure{engine.InvalidOptions, "data: must be an array of objects"}
+		return &failure{code: engine.InvalidOptions, message: "data: must be an array of objects"}
 	default:
 		return l.copyArray(decoder)
 	}
@@ -222,7 +222,7 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 // JSON, it reports that instead.
 func (l *lineWriter) noData() error {
 	if l.file.format != engine.FormatRows {
-		return &failure{engine.InvalidOptions, fmt.Sprintf("rowsAt: the file is not an object with the member %q.", shorten(l.rowsAt))}
+		return &failure{code: engine.InvalidOptions, message: fmt.Sprintf("rowsAt: the file is not an object with the member %q.", shorten(l.rowsAt))}
 	}
 
 	body, err := os.ReadFile(l.file.path)
@@ -233,7 +233,7 @@ func (l *lineWriter) noData() error {
 	case !json.Valid(body):
 		return invalid("The body is not valid JSON.")
 	default:
-		return &failure{engine.InvalidOptions, "data: is required; send the rows as {\"data\": [{\"column\": \"value\"}]}"}
+		return &failure{code: engine.InvalidOptions, message: "data: is required; send the rows as {\"data\": [{\"column\": \"value\"}]}"}
 	}
 }
 
@@ -335,7 +335,7 @@ func (l *lineWriter) write(value json.RawMessage) error {
 	l.count++
 
 	if int64(len(value)) > l.limit {
-		return &failure{engine.LineTooLong, fmt.Sprintf("Object %d has more than %d bytes.", l.count, l.limit)}
+		return &failure{code: engine.LineTooLong, message: fmt.Sprintf("Object %d has more than %d bytes.", l.count, l.limit)}
 	}
 
 	if engine.Depth(value) > maxDepth {

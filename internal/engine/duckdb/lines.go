@@ -142,7 +142,7 @@ func (f *plainFile) oneLineEnd(tmp, name string, d dialect) error {
 
 	switch err := d.copyLines(f.counted(from), writer); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return &failure{engine.LineTooLong, fmt.Sprintf("A line has more than %d bytes.", d.longest)}
+		return &failure{code: engine.LineTooLong, message: fmt.Sprintf("A line has more than %d bytes.", d.longest)}
 	case err != nil:
 		return err
 	}
@@ -203,7 +203,7 @@ func (f *plainFile) sample(tmp string, longest int64) (plainFile, error) {
 	case int64(end) == f.size, end == 0 && int64(len(data)) == f.size && f.size <= longest:
 		return *f, nil
 	case end == 0:
-		return *f, &failure{engine.LineTooLong, fmt.Sprintf("The first line has more than %d bytes.", longest)}
+		return *f, &failure{code: engine.LineTooLong, message: fmt.Sprintf("The first line has more than %d bytes.", longest)}
 	}
 
 	path := filepath.Join(tmp, filepath.Base(f.path)+".sample")

@@ -73,7 +73,7 @@ func (p *program) describeJSON(s *source, file string) error {
 		return err
 	case len(members) == 0:
 		if s.file.format == engine.FormatRows {
-			return &failure{engine.InvalidOptions, "data: has no row with a value"}
+			return &failure{code: engine.InvalidOptions, message: "data: has no row with a value"}
 		}
 
 		return invalid("No object of the file has a member, so the file has no columns.")

@@ -234,7 +234,7 @@ next:
 		}
 
 		if c := rest[0]; c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' && c != 'T' || c >= '0' && c <= '9' || c == '%' || c < ' ' || c > '~' {
-			return parser{}, &failure{engine.InvalidOptions, fmt.Sprintf("dateFormat: %q is not supported. Use yyyy, yy, mm, m, dd, d, HH, MM and SS with separators between them.", rest[:1])}
+			return parser{}, &failure{code: engine.InvalidOptions, message: fmt.Sprintf("dateFormat: %q is not supported. Use yyyy, yy, mm, m, dd, d, HH, MM and SS with separators between them.", rest[:1])}
 		}
 
 		parse.WriteByte(rest[0])

@@ -103,14 +103,14 @@ func (f *plainFile) check() (ends lineEnds, err error) {
 
 		block := buffer[:rest+n]
 		if i := bytes.IndexByte(block, 0); i >= 0 {
-			return ends, invalid("The file has a NUL byte in line %d: it is binary, or its encoding must be given with the option encoding.", f.lineAt(at+int64(i)))
+			return ends, undecoded(wide(), "The file has a NUL byte in line %d: it is binary, or its encoding must be given with the option encoding.", f.lineAt(at+int64(i)))
 		}
 
 		ends.add(block[rest:])
 
 		good := validPrefix(block)
 		if len(block)-good >= utf8.UTFMax || (whole && good < len(block)) || (good < len(block) && utf8.FullRune(block[good:])) {
-			return ends, invalid("Line %d is not in UTF-8. Give the encoding of the file with the option encoding, for example windows-1252 or latin-1.", f.lineAt(at+int64(good)))
+			return ends, undecoded(bytewise(), "Line %d is not in UTF-8. Give the encoding of the file with the option encoding, for example windows-1252 or latin-1.", f.lineAt(at+int64(good)))
 		}
 
 		if whole {

@@ -77,7 +77,7 @@ func (p *program) serve(conn *sandbox.Conn) error {
 		}
 
 		if fault, ok := errors.AsType[*failure](err); ok {
-			answer, err = engine.Answer{Failure: &engine.FileError{Code: fault.code, Message: fault.message}}, nil
+			answer, err = engine.Answer{Failure: &engine.FileError{Code: fault.code, Message: fault.message, Doubt: fault.doubt}}, nil
 		}
 
 		if refused, ok := errors.AsType[*refusal](err); ok {
@@ -247,7 +247,7 @@ func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, err
 	}
 
 	if len(found.Columns) > p.bounds.Columns {
-		return found, &failure{engine.TooManyColumns, fmt.Sprintf("The files have %d columns in total; %d are allowed.", len(found.Columns), p.bounds.Columns)}
+		return found, &failure{code: engine.TooManyColumns, message: fmt.Sprintf("The files have %d columns in total; %d are allowed.", len(found.Columns), p.bounds.Columns)}
 	}
 
 	for i := range found.Columns {

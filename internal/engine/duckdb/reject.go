@@ -117,11 +117,11 @@ func explain(err error) error {
 	case !ok, isNoRoom(err), strings.HasPrefix(refused.message, "INTERRUPT"):
 		return err
 	case isMemory(err):
-		return &failure{engine.LimitExceeded, "Reading the file needs more memory than is allowed. Split the file or ask the operator for a higher limit."}
+		return &failure{code: engine.LimitExceeded, message: "Reading the file needs more memory than is allowed. Split the file or ask the operator for a higher limit."}
 	case strings.Contains(refused.message, "File too large") || strings.Contains(refused.message, "max_temp_directory_size"):
-		return &failure{engine.LimitExceeded, "Reading the file needs more disk space than is allowed. Split the file or ask the operator for a higher limit."}
+		return &failure{code: engine.LimitExceeded, message: "Reading the file needs more disk space than is allowed. Split the file or ask the operator for a higher limit."}
 	case strings.Contains(refused.message, "Maximum line size"):
-		return &failure{engine.LineTooLong, "A line is longer than is allowed."}
+		return &failure{code: engine.LineTooLong, message: "A line is longer than is allowed."}
 	case strings.HasPrefix(refused.message, "Parser Error"), strings.HasPrefix(refused.message, "Binder Error"), strings.HasPrefix(refused.message, "Catalog Error"):
 		return err // a bug in Quern
 	default:

@@ -57,7 +57,7 @@ func (f sheetFile) ReadAt(p []byte, at int64) (int, error) {
 
 func ours(err error) error {
 	if said, ok := errors.AsType[*engine.FileError](err); ok {
-		return &failure{said.Code, said.Message}
+		return &failure{code: said.Code, message: said.Message, doubt: said.Doubt}
 	}
 
 	return err

@@ -63,13 +63,13 @@ func (p *program) describe(s engine.Source) (*source, error) {
 
 	for forced, kind := range p.options.Types {
 		if !isType(kind) {
-			return nil, &failure{engine.InvalidOptions, fmt.Sprintf(
+			return nil, &failure{code: engine.InvalidOptions, message: fmt.Sprintf(
 				"types: %q is not a type. Use boolean, bigint, double, decimal(p,s), date, timestamp, time, varchar or json.", kind)}
 		}
 
 		i := slices.IndexFunc(found.columns, func(c column) bool { return strings.EqualFold(c.name, forced) })
 		if i < 0 {
-			return nil, &failure{engine.InvalidOptions, fmt.Sprintf("types: the file has no column %q.", forced)}
+			return nil, &failure{code: engine.InvalidOptions, message: fmt.Sprintf("types: the file has no column %q.", forced)}
 		}
 
 		c := &found.columns[i]
@@ -84,7 +84,7 @@ func (p *program) describe(s engine.Source) (*source, error) {
 }
 
 func tooMany(columns int, bounds engine.Bounds) error {
-	return &failure{engine.TooManyColumns, fmt.Sprintf("The file has %d columns; %d are allowed.", columns, bounds.Columns)}
+	return &failure{code: engine.TooManyColumns, message: fmt.Sprintf("The file has %d columns; %d are allowed.", columns, bounds.Columns)}
 }
 
 // relation returns SQL for the rows of the file. DuckDB stores records that do not fit the dialect in a table with the

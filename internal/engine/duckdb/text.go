@@ -71,13 +71,13 @@ func checkOptions(o engine.Options) error {
 
 	switch {
 	case len(o.Delimiter) > 4 || strings.ContainsAny(o.Delimiter, "\r\n\x00") || (quote != "" && strings.Contains(o.Delimiter, quote)):
-		return &failure{engine.InvalidOptions, "delimiter: must be at most four bytes, without line ends and without the quote."}
+		return &failure{code: engine.InvalidOptions, message: "delimiter: must be at most four bytes, without line ends and without the quote."}
 	case len(quote) > 1 || strings.ContainsAny(quote, "\r\n\x00"):
-		return &failure{engine.InvalidOptions, "quote: must be one byte, or empty for none."}
+		return &failure{code: engine.InvalidOptions, message: "quote: must be one byte, or empty for none."}
 	case o.SkipRows < 0:
-		return &failure{engine.InvalidOptions, "skipRows: must not be less than 0."}
+		return &failure{code: engine.InvalidOptions, message: "skipRows: must not be less than 0."}
 	case number(decimal) || number(thousands) || decimal == thousands || !utf8.ValidString(decimal) || !utf8.ValidString(thousands):
-		return &failure{engine.InvalidOptions, "decimal, thousands: must be two different signs that are not digits."}
+		return &failure{code: engine.InvalidOptions, message: "decimal, thousands: must be two different signs that are not digits."}
 	default:
 		return nil
 	}
@@ -222,7 +222,7 @@ func (p *program) survey(s *source, d *dialect) error {
 	case seen.unclosed >= 0:
 		return invalid("A quote that is opened in line %d or later is never closed.", s.file.lineAt(seen.unclosed))
 	case seen.longest > p.bounds.Record+2: // the 2 bytes are the line end
-		return &failure{engine.LineTooLong, fmt.Sprintf("A record has more than %d bytes.", p.bounds.Record)}
+		return &failure{code: engine.LineTooLong, message: fmt.Sprintf("A record has more than %d bytes.", p.bounds.Record)}
 	}
 
 	s.records, s.blanks, d.longest, d.oneByOne = seen.records, seen.blank > 0, seen.longest, seen.inQuotes

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,13 +24,28 @@ import (
 )
 
 // failure is a problem with the file or the options, described for the person who sent them.
-type failure struct{ code, message string }
+type failure struct {
+	code, message string
+	doubt         *engine.Doubt // the option that may let it succeed; nil if there is none
+}
 
 func (f *failure) Error() string { return f.message }
 
 func invalid(format string, args ...any) error {
-	return &failure{engine.InvalidFile, fmt.Sprintf(format, args...)}
+	return &failure{code: engine.InvalidFile, message: fmt.Sprintf(format, args...)}
 }
+
+// undecoded is invalid for a text in another encoding, with encodings that may be the right one.
+func undecoded(suggestions []string, format string, args ...any) error {
+	return &failure{
+		code: engine.InvalidFile, message: fmt.Sprintf(format, args...),
+		doubt: &engine.Doubt{Option: "encoding", Message: "The encoding of the file is not known.", Suggestions: suggestions},
+	}
+}
+
+// bytewise are common encodings of texts that are not in UTF-8; wide are those of texts with NUL bytes.
+func bytewise() []string { return []string{"windows-1252", "windows-1250", "shift_jis"} }
+func wide() []string     { return []string{"utf-16le", "utf-16be"} }
 
 const (
 	headSize   = 64 << 10
@@ -151,7 +167,7 @@ func store(to string, from io.Reader, limit int64, broken func(error) error) err
 	case err != nil:
 		return err
 	case written > limit:
-		return &failure{engine.LimitExceeded, fmt.Sprintf("The file has more than %d bytes when it is unpacked.", limit)}
+		return &failure{code: engine.LimitExceeded, message: fmt.Sprintf("The file has more than %d bytes when it is unpacked.", limit)}
 	}
 
 	return file.Close()
@@ -198,13 +214,14 @@ func (f *plainFile) toUTF8(tmp, name, label string, limit int64) error {
 
 	path := filepath.Join(tmp, name+".utf8")
 	strict := &strictDecoder{Transformer: decoder, encoding: named}
+	others := slices.DeleteFunc(append([]string{"utf-8"}, bytewise()...), func(one string) bool { return one == named })
 
 	if err := store(path, transform.NewReader(bufio.NewReaderSize(f.counted(file), 1<<20), strict), limit, func(err error) error {
 		if errors.Is(err, errUndecodable) {
-			return invalid("Line %d is not in the encoding %s.", strict.seen.lines+1, cmp.Or(label, named))
+			return undecoded(others, "Line %d is not in the encoding %s.", strict.seen.lines+1, cmp.Or(label, named))
 		}
 
-		return invalid("The file is not in the encoding %s: %v.", cmp.Or(label, named), err)
+		return undecoded(others, "The file is not in the encoding %s: %v.", cmp.Or(label, named), err)
 	}); err != nil {
 		return err
 	}
@@ -267,7 +284,7 @@ func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, name strin
 	// The registry contains latin1 but not latin-1.
 	named, err := htmlindex.Get(strings.Replace(strings.ToLower(strings.TrimSpace(label)), "latin-", "latin", 1))
 	if err != nil {
-		return nil, "", &failure{engine.InvalidOptions, fmt.Sprintf("encoding: %q is not known. Try utf-8, utf-16, latin-1 or windows-1252.", label)}
+		return nil, "", &failure{code: engine.InvalidOptions, message: fmt.Sprintf("encoding: %q is not known. Try utf-8, utf-16, latin-1 or windows-1252.", label)}
 	}
 
 	name, err = htmlindex.Name(named)
@@ -293,7 +310,7 @@ func (f *plainFile) recognize() error {
 	}
 
 	if bytes.IndexByte(f.head, 0) >= 0 {
-		return invalid("The file has NUL bytes: it is not CSV, TSV, XLSX, JSON, NDJSON or Parquet, or its encoding must be given with the option encoding.")
+		return undecoded(wide(), "The file has NUL bytes: it is not CSV, TSV, XLSX, JSON, NDJSON or Parquet, or its encoding must be given with the option encoding.")
 	}
 
 	if f.format != "" {

@@ -326,7 +326,7 @@ func (b *book) choose(option string) (sheet, []engine.Doubt, error) {
 
 	switch {
 	case len(filled) == 0 && hidden > 0:
-		return sheet{}, nil, invalid("Only hidden sheets of the workbook have values. Select one with the option sheet: %s.", b.names())
+		return sheet{}, nil, b.unchosen(engine.InvalidFile, "Only hidden sheets of the workbook have values. Select one with the option sheet: %s.", b.names())
 	case len(filled) == 0:
 		return sheet{}, nil, invalid("The workbook is empty: no cell has a value.")
 	case len(filled) == 1:
@@ -350,7 +350,17 @@ func (b *book) named(option string) (sheet, error) {
 		return b.sheets[n-1], nil
 	}
 
-	return sheet{}, &engine.FileError{Code: engine.InvalidOptions, Message: fmt.Sprintf("sheet: the workbook has no sheet %q. It has %s.", shorten(option), b.names())}
+	return sheet{}, b.unchosen(engine.InvalidOptions, "sheet: the workbook has no sheet %q. It has %s.", shorten(option), b.names())
+}
+
+// unchosen returns the failure of a workbook whose sheet a person has to choose.
+func (b *book) unchosen(code, format string, args ...any) error {
+	doubt := engine.Doubt{Option: "sheet", Message: "The sheet has to be chosen."}
+	for _, s := range b.sheets {
+		doubt.Suggestions = append(doubt.Suggestions, s.name)
+	}
+
+	return &engine.FileError{Code: code, Message: fmt.Sprintf(format, args...), Doubt: &doubt}
 }
 
 func (b *book) names() string { return list(b.sheets) }

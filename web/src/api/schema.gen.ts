@@ -3455,7 +3455,10 @@ export interface components {
             finishedAt?: string;
             /** @description What may be a mistake. */
             warnings?: string[];
-            /** @description What can be read in more than one way. A dry run has its doubts in `preview`. */
+            /**
+             * @description What can be read in more than one way. A dry run has its doubts in `preview`. After a failure: the option that may let it succeed, with
+             *     values to try.
+             */
             doubts?: components["schemas"]["Doubt"][];
             /** @description The codes of doubts that were accepted. */
             accepted?: string[];

@@ -27,7 +27,7 @@ const choices: Partial<Record<OptionName, [string, string][]>> = {
   header: [['true', texts.yes], ['false', texts.no]],
   decimal: [['.', '.'], [',', ',']],
   thousands: [[',', ','], ['.', '.'], ["'", "'"], [' ', '␣'], ['', texts.nothing]],
-  encoding: [['utf-8', 'UTF-8'], ['windows-1252', 'Windows-1252'], ['latin-1', 'Latin-1'], ['utf-16le', 'UTF-16'], ['shift_jis', 'Shift JIS']],
+  encoding: [['utf-8', 'UTF-8'], ['windows-1252', 'Windows-1252'], ['windows-1250', 'Windows-1250'], ['latin-1', 'Latin-1'], ['utf-16le', 'UTF-16 LE'], ['utf-16be', 'UTF-16 BE'], ['shift_jis', 'Shift JIS']],
   dateFormat: ['dd/mm/yyyy', 'mm/dd/yyyy', 'dd.mm.yyyy', 'd.m.yy', 'yyyy-mm-dd', 'dd-mm-yyyy'].map((one) => [one, one]),
 };
 
