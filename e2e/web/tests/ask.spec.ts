@@ -44,7 +44,7 @@ test('a question is answered, followed up, rated and kept, by keyboard', async (
   await test.step('the answer comes first, with its query', async () => {
     await expect(page.getByRole('heading', { name: 'How many orders are cancelled?', level: 2 })).toBeVisible();
     await expect(page.getByText('18', { exact: true })).toBeVisible();
-    await expect(page.getByText('Read by rules')).toBeVisible();
+    await expect(page.getByText('Answered by rules')).toBeVisible();
     await expect(page.getByText(/^1 step, /)).toBeVisible();
     await expect(page.locator('pre')).toContainText(`WHERE "status" = 'cancelled'`);
     await page.getByRole('heading', { level: 2 }).getByText('cancelled').focus();
@@ -160,7 +160,7 @@ test('a question that can be read in several ways asks back', async ({ page }) =
   await page.reload();
   await page.getByRole('list', { name: 'Choose an interpretation' }).getByRole('button', { name: /number of orders/ }).click();
   await expect(page.getByText('15', { exact: true })).toBeVisible();
-  await expect(page.getByText('Read by rules')).toBeVisible();
+  await expect(page.getByText('Answered by rules')).toBeVisible();
   await page.reload();
   await expect(page.getByText('15', { exact: true })).toBeVisible();
 });

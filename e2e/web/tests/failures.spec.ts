@@ -52,6 +52,20 @@ const screens: readonly Screen[] = [
   { name: 'history', path: () => `${trips}/history`, request: /\/snapshots\?/, shows: text('Rows added') },
   { name: 'sharing', path: () => `${trips}/sharing`, request: /\/shares$/, shows: text('Who has access') },
   { name: 'audit', path: () => `${trips}/audit`, request: /\/audit\?/, shows: async (page) => expect(page.locator('#content table, #content li').first()).toBeVisible() },
+  { name: 'namespaces of the settings', path: () => `${trips}/settings`, request: /\/schema\/namespaces\/all/, shows: async (page) => expect(page.getByLabel('Name', { exact: true })).toBeVisible() },
+  {
+    name: 'key',
+    path: () => trips,
+    request: /\/key$/,
+    does: async (page) => {
+      await page.getByRole('button', { name: 'Declare a key' }).click();
+      await page.getByRole('checkbox', { name: 'city' }).check();
+      await page.getByRole('dialog').getByRole('button', { name: 'Declare a key' }).click();
+    },
+    method: 'PUT',
+    again: (page) => page.reload(),
+    shows: async (page) => expect(page.getByRole('button', { name: 'Declare a key' })).toBeVisible(),
+  },
   {
     name: 'settings',
     path: () => `${trips}/settings`,

@@ -150,7 +150,7 @@ test.describe('for the eye', () => {
     await both(views, 'dataset-meaning', 'full', async (one) => {
       await one.goto('/data/eve/roastery/orders/definition');
       await settled(one);
-      await one.getByRole('heading', { name: 'What questions calculate with' }).evaluate((heading) => heading.scrollIntoView({ block: 'start' }));
+      await one.getByRole('heading', { name: 'How questions use the data' }).evaluate((heading) => heading.scrollIntoView({ block: 'start' }));
     });
 
     // The page for agents asks for nothing.

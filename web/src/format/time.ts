@@ -34,6 +34,13 @@ export function formatExact(time: string): string {
   return `${exact.format(Date.parse(time))} UTC`;
 }
 
+const short = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC' });
+
+/** The moment in UTC where there is little place: no year, no seconds. */
+export function formatShort(time: string): string {
+  return short.format(Date.parse(time));
+}
+
 export function formatDay(time: string): string {
   return day.format(Date.parse(time));
 }

@@ -26,7 +26,7 @@ const colors = HighlightStyle.define([
   { tag: tags.typeName, color: 'var(--accent)' },
   { tag: tags.string, color: 'var(--warn)' },
   { tag: tags.special(tags.string), color: 'var(--text)' },
-  { tag: tags.number, color: 'var(--danger)' },
+  { tag: tags.number, color: 'var(--warn)' },
   { tag: tags.special(tags.name), color: 'var(--danger)', fontWeight: '500' },
   { tag: tags.comment, color: 'var(--text-3)', fontStyle: 'italic' },
   { tag: [tags.operator, tags.punctuation, tags.paren], color: 'var(--text-2)' },

@@ -9,14 +9,15 @@ import { frame } from './Page';
 import { wordsOf } from './words';
 
 /** What went wrong, what to do about it, and the id by which the operator finds it in the logs. */
-export function Failure({ error, onRetry, className }: { error: unknown; onRetry?: (() => void) | undefined; className?: string }) {
+export function Failure({ error, what, onRetry, className }: { error: unknown; /** What could not be done, in a sentence. */ what?: string; onRetry?: (() => void) | undefined; className?: string }) {
   const known = error instanceof ApiError ? error : undefined;
   const faults = known?.subErrors ?? [];
   return (
     <div role="alert" className={cx('appear flex gap-3 rounded-md border border-danger/30 bg-danger-soft p-4', className)}>
       <TriangleAlert size={16} strokeWidth={1.75} aria-hidden className="mt-0.5 shrink-0 text-danger" />
       <div className="min-w-0 grow">
-        <p className="font-medium text-danger [overflow-wrap:anywhere]">{known ? wordsOf(known.message) : t.failure.unexpected}</p>
+        {what && <p className="font-medium text-danger">{what}</p>}
+        <p className={cx('[overflow-wrap:anywhere]', what ? 'mt-1' : 'font-medium text-danger')}>{known ? wordsOf(known.message) : t.failure.unexpected}</p>
         {known?.detail && <p className="mt-1 text-text-2 [overflow-wrap:anywhere]">{known.detail}</p>}
         {faults.length > 0 && (
           <ul className="mt-1 list-disc pl-4 text-text-2">
@@ -36,12 +37,12 @@ export function Failure({ error, onRetry, className }: { error: unknown; onRetry
               </Button>
             )}
             {known?.requestId && (
+              // The end of an id is what tells requests apart, so it is shown whole.
               <span className="flex min-w-0 items-center gap-1 text-xs text-text-2">
-                {t.failure.requestId}{' '}
-                <code title={known.requestId} className="mono truncate">
-                  {known.requestId}
-                </code>
-                <Copy text={known.requestId} label={t.failure.copyRequestId} />
+                <span className="min-w-0">
+                  {t.failure.requestId} <code className="mono text-xs [overflow-wrap:anywhere]">{known.requestId}</code>
+                </span>
+                <Copy text={known.requestId} label={t.failure.copyRequestId} className="-my-1 size-6 pointer-coarse:-my-3" />
               </span>
             )}
           </div>

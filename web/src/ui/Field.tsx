@@ -48,5 +48,5 @@ export function Textarea({ className, ...rest }: ComponentProps<'textarea'>) {
 
 /** `fit` makes it as wide as its longest option. */
 export function Select({ className, fit = false, ...rest }: ComponentProps<'select'> & { fit?: boolean }) {
-  return <select {...rest} className={cx(control, 'h-8 pr-2 pl-2 pointer-coarse:h-11', fit ? 'w-auto' : 'w-full', className)} />;
+  return <select {...rest} className={cx(control, 'select h-8 pr-8 pointer-coarse:h-11', fit ? 'w-auto' : 'w-full', className)} />;
 }

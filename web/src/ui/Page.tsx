@@ -5,7 +5,7 @@ import { cx } from './cx';
 /** All screens begin at the same place, whatever their width; only a page that is wider than all of them centres, and then all alike. */
 export const frame = 'mx-auto w-full max-w-480 px-4 sm:px-8';
 
-/** The frame of a screen: its title, its actions, its content. Data takes the full width, the rest 1056 pixels. */
+/** The frame of a screen: its title, its actions, its content. Data takes the full width, forms and prose 760 pixels. */
 export function Page({
   title,
   above,
@@ -27,7 +27,7 @@ export function Page({
   useTitle(title);
   return (
     <div className={cx(frame, 'flex min-h-full flex-col pt-4 pb-8 sm:pt-8')}>
-      <div className={cx('flex w-full grow flex-col', !wide && 'max-w-264')}>
+      <div className={cx('flex w-full grow flex-col', !wide && 'max-w-190')}>
         <header className={cx(below ? 'mb-0' : 'mb-6')}>
           {above && <div className="mb-1 text-sm text-text-3">{above}</div>}
           <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-3">

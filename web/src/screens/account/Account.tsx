@@ -71,7 +71,7 @@ function Tokens() {
   return (
     <Section title={text.tokens} lead={text.tokensText} action={all.length > 0 && create}>
       {list.isError ? (
-        <Failure error={list.error} onRetry={() => void list.refetch()} />
+        <Failure what={t.failure.what.tokens} error={list.error} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
         <Skeleton lines={3} />
       ) : all.length === 0 ? (
@@ -139,7 +139,7 @@ function Line({ token, onRevoke }: { token: Token; onRevoke: () => void }) {
           ]}
         />
       </div>
-      <Button onClick={onRevoke} aria-label={text.revokeOf(token.name)}>
+      <Button look="danger" onClick={onRevoke} aria-label={text.revokeOf(token.name)}>
         {text.revoke}
       </Button>
     </li>
@@ -181,7 +181,7 @@ function Usage() {
   return (
     <Section title={text.usage} lead={today.data && text.usageText(formatAgo(today.data.resetsAt))}>
       {today.isError ? (
-        <Failure error={today.error} onRetry={() => void today.refetch()} />
+        <Failure what={t.failure.what.usage} error={today.error} onRetry={() => void today.refetch()} />
       ) : today.isPending ? (
         <Skeleton lines={3} />
       ) : today.data.items.length === 0 ? (

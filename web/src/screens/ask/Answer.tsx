@@ -27,8 +27,7 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
   const figure = useMemo(() => (only && !result.checks ? figureOf(only.columns, only.data) : undefined), [only, result]);
   const table = only !== undefined && !result.checks && only.rowCount <= 10 && only.columns.length <= 3 && choose(only.columns, only.data) !== null;
   const { text, claims, drawn } = useMemo(() => {
-    // Where no model wrote, the table of the answer is that of the rows; beside a chart a short one is welcome.
-    // A narrow page leaves it out, so no colon may announce it.
+    // Where no model wrote, the table of the answer is that of the rows; with a chart a short one is welcome.
     const words = result.checks || !only ? result.response : table ? result.response.replace(/:(?=\s*\n\s*\|)/, '') : proseOf(result.response).replace(figure ? /:[^:]*$/ : /:$/, '');
     const marked = mark(words, result.checks?.places ?? [], result.citations ?? []);
     return { ...marked, drawn: only && !figure ? tableOf(marked.text, only, result.checks ? 'model' : 'service') : null };
@@ -49,7 +48,7 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
           {figure.value === null ? t.grid.nothing : formatCell(figure.value, figure.column.type, figure.column.name)}
         </p>
       )}
-      <div className={cx(figure ? 'text-text-2' : 'text-lg', table && 'max-xl:[&_div:has(>table)]:hidden')}>
+      <div className={figure ? 'text-text-2' : 'text-lg'}>
         {prose(drawn ? drawn.before : text, 0)}
         {drawn && only && <Table table={drawn} columns={only.columns} claim={claim} />}
         {drawn?.after.trim() && prose(drawn.after, drawn.next)}

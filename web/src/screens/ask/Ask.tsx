@@ -11,6 +11,7 @@ import { Menu } from '~/ui/Menu';
 import { useTitle } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
+import { AddRows } from '../dataset/AddRows';
 import { Box } from './Box';
 import { Delete, Rename } from './Manage';
 import { allConversations, ask, verifiedQuestions, type Where } from './runs';
@@ -62,6 +63,8 @@ export default function Ask() {
     send.mutate(question);
   };
 
+  // Without a row no question has an answer.
+  const empty = scope.ready && scope.datasets.every((one) => one.rowCount === 0) ? scope.datasets[0] : undefined;
   if (!scope.error && scope.ready && scope.datasets.length === 0) {
     return (
       <Suspense fallback={<Skeleton lines={4} />}>
@@ -89,9 +92,15 @@ export default function Ask() {
       {send.isError && <Failure error={send.error} onRetry={() => send.mutate(text.trim())} className="mt-3" />}
       {scope.error ? (
         // What is typed meanwhile is kept, and can be asked after the next try.
-        <Failure error={scope.error} onRetry={scope.retry} className="mt-3" />
+        <Failure what={t.failure.what.datasets} error={scope.error} onRetry={scope.retry} className="mt-3" />
       ) : (
         <>
+          {empty && (
+            <div className="mt-4 flex flex-wrap items-center justify-between gap-3 rounded-md border border-line bg-surface px-4 py-3">
+              <p className="text-text-2 [overflow-wrap:anywhere]">{scope.datasets.length === 1 ? t.ask.noRows(empty.name) : t.ask.noRowsAnywhere}</p>
+              <AddRows to={{ owner: empty.username, namespace: empty.namespace, dataset: empty.name }} look="plain" />
+            </div>
+          )}
           {scope.where && <Starts where={scope.where} chips={chips} onAsk={submit} onThere={there} />}
           {(settled || (scope.ready && !scope.where)) && <Recent />}
         </>
@@ -149,7 +158,7 @@ function Recent() {
         {t.ask.recent}
       </h2>
       {list.isPending && <Skeleton lines={3} />}
-      {list.isError && <Failure error={list.error} onRetry={() => void list.refetch()} />}
+      {list.isError && <Failure what={t.failure.what.conversations} error={list.error} onRetry={() => void list.refetch()} />}
       {list.isSuccess && items.length === 0 && <p className="text-text-2">{t.ask.noRecent}</p>}
       {[...groups].map(([day, some]) => (
         <div key={day} className="mb-4">

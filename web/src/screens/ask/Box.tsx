@@ -166,7 +166,7 @@ export function Box({
           {local.length > chips.length && (
             <Menu align="start" className={pill} items={local.filter((one) => !chips.includes(one)).slice(0, 50).map((one) => ({ label: one.name, icon: Table2, hint: count(one.rowCount, 'row'), onSelect: () => add(one) }))}>
               <AtSign size={16} strokeWidth={1.75} aria-hidden className="shrink-0" />
-              {chips.length === 0 ? t.ask.scope.all : t.ask.scope.add}
+              {chips.length > 0 ? t.ask.scope.add : choices.length === 0 && where ? t.ask.scope.allOf(where.namespace) : t.ask.scope.all}
               <span className="sr-only">: {t.ask.scope.addLabel}</span>
             </Menu>
           )}

@@ -41,6 +41,8 @@ function One({ id }: { id: string }) {
   const scope = useScope(where && `${where.username}/${where.namespace}`);
   // The next question is about the same datasets as the one before, until somebody chooses others.
   const chips = useMemo(() => picked ?? (talk.data && where ? namedIn(talk.data.turns.at(-1)?.datasets, scope.datasets, where) : []), [picked, talk.data, scope.datasets]);
+  // The heading of a single question says the same as a title that nobody gave.
+  const lone = turns.length === 1 && turns[0]?.question === talk.data?.title;
   const list = useRef<HTMLOListElement>(null);
   const key = useRef({ words: '', key: '' });
   useTitle(talk.data?.title ?? t.ask.title);
@@ -83,8 +85,8 @@ function One({ id }: { id: string }) {
       <header className="sticky top-0 z-5 border-b border-line bg-canvas">
         <div className={cx(frame, 'flex h-12 items-center gap-2')}>
           <h1 className="min-w-0 grow truncate text-sm font-normal text-text-2">
-            {where && <span className="text-text-3">{where.namespace} / </span>}
-            {talk.data?.title ?? (talk.isError && t.ask.title)}
+            {where && <span className="text-text-3">{lone ? `${t.ask.title} / ${where.namespace}` : `${where.namespace} / `}</span>}
+            <span className={lone ? 'sr-only' : undefined}>{talk.data?.title ?? (talk.isError && t.ask.title)}</span>
           </h1>
           {talk.data && (
             <Menu
@@ -106,7 +108,7 @@ function One({ id }: { id: string }) {
       </header>
       <div className={cx(frame, 'grow pt-6 pb-8')}>
         {talk.isError ? (
-          <Failure error={talk.error} onRetry={() => void talk.refetch()} className="max-w-190" />
+          <Failure what={t.failure.what.conversation} error={talk.error} onRetry={() => void talk.refetch()} className="max-w-190" />
         ) : talk.isPending ? (
           <Skeleton lines={6} />
         ) : (

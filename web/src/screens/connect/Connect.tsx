@@ -36,7 +36,7 @@ export default function Connect() {
     dataset: all.find((item) => item.username === owner && item.namespace === namespace)?.name,
   };
   return (
-    <Page title={text.title} lead={text.lead}>
+    <Page title={text.title} lead={text.lead} wide>
       {[account, list].map((one, index) => one.isError && <Failure key={index} error={one.error} onRetry={() => void one.refetch()} className="mb-6" />)}
       <section className="mb-6 flex flex-wrap items-center gap-x-6 gap-y-4 rounded-md border border-line bg-surface p-4 sm:p-6">
         <span aria-hidden className="hidden size-11 shrink-0 items-center justify-center rounded-lg bg-accent-soft text-accent sm:flex">
@@ -121,11 +121,13 @@ function Card({ icon: Icon, title, lead, address, links, note, children }: { ico
           </h2>
           {links && <div className="ml-auto flex gap-4 text-sm">{links}</div>}
         </div>
-        <p className="mt-1 text-text-2 text-pretty">{lead}</p>
+        <p className="mt-1 text-text-2 text-pretty">
+          {lead.split('`').map((piece, index) => (index % 2 === 1 ? <code key={index} className="mono text-text">{piece}</code> : piece))}
+        </p>
         {address && (
           <div className="mt-3 flex items-center gap-2 rounded-md bg-sunken py-1 pr-1 pl-3">
             <span className="sr-only">{text.address}</span>
-            <code className="mono min-w-0 grow [overflow-wrap:anywhere]">{address}</code>
+            <code tabIndex={0} className="mono min-w-0 grow overflow-x-auto whitespace-nowrap">{address}</code>
             <Copy text={address} label={text.copy(title)} />
           </div>
         )}

@@ -47,8 +47,8 @@ export default function Data() {
   const shown = all.filter((item) => show === 'all' || (item.username === mine) === (show === 'mine'));
   // What was found stays in the order of the search. Empty namespaces are at the end, so they are shown when all datasets are.
   const groups = q ? [{ items: shown }] : groupsOf(shown, list.hasNextPage ? [] : (spaces.data?.data ?? []).filter((one) => show === 'all' || (one.username === mine) === (show === 'mine')), spaces.data?.data ?? []);
-  // A person without data gets a place for files, which has the button that matters then.
-  const bare = list.isSuccess && shown.length === 0 && !q && show !== 'shared';
+  // A person without data gets a place for files, and nothing to search or to filter.
+  const bare = list.isSuccess && all.length === 0 && !words && show === 'all';
 
   return (
     <Page
@@ -59,14 +59,16 @@ export default function Data() {
           <Button look="quiet" className="max-sm:order-last" onClick={() => setDeleted(true)}>
             {t.data.deleted}
           </Button>
-          <Link to="/upload" className={buttonClass(bare ? 'plain' : 'primary')}>
-            <Upload size={16} strokeWidth={1.75} aria-hidden />
-            {t.data.upload}
-          </Link>
+          {!bare && (
+            <Link to="/upload" className={buttonClass('primary')}>
+              <Upload size={16} strokeWidth={1.75} aria-hidden />
+              {t.data.upload}
+            </Link>
+          )}
         </>
       }
     >
-      <div className="mb-4 flex flex-wrap items-center gap-2">
+      <div className={cx('mb-4 flex flex-wrap items-center gap-2', bare && 'hidden')}>
         <div className="relative min-w-60 grow sm:max-w-90">
           <Search size={16} strokeWidth={1.75} aria-hidden className="pointer-events-none absolute inset-y-0 left-3 my-auto text-text-3" />
           <Input
@@ -92,9 +94,9 @@ export default function Data() {
         />
       </div>
       {list.isError ? (
-        <Failure error={list.error} onRetry={() => void list.refetch()} />
+        <Failure what={t.failure.what.datasets} error={list.error} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
-        <Skeleton lines={8} />
+        <Skeleton table lines={8} />
       ) : shown.length === 0 ? (
         <Nothing words={q} show={show} onClear={() => setWords('')} />
       ) : (
@@ -192,5 +194,5 @@ function List({ groups, flat, mine }: { groups: Group[]; flat: boolean; mine: st
 }
 
 function sizeOf(item: Item): string {
-  return item.byteCount === undefined ? '' : formatBytes(item.byteCount);
+  return item.byteCount === undefined ? '–' : formatBytes(item.byteCount);
 }

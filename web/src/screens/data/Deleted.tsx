@@ -31,7 +31,7 @@ function List() {
       await Promise.all([queries.invalidateQueries({ queryKey: ['deleted'] }), queries.invalidateQueries({ queryKey: ['datasets'] })]);
     },
   });
-  if (list.isError) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isError) return <Failure what={t.failure.what.deleted} error={list.error} onRetry={() => void list.refetch()} />;
   if (list.isPending) return <Skeleton lines={4} />;
   if (list.data.data.length === 0) return <p className="text-text-2">{t.data.deletedEmpty}</p>;
   return (

@@ -11,12 +11,13 @@ describe('the list of datasets', () => {
       { username: 'ada', name: 'shop', role: 'owner' as const },
       { username: 'bob', name: 'shop', role: 'viewer' as const },
     ];
-    const groups = groupsOf([item('ada', 'shop', 'a'), item('ada', 'shop', 'b'), item('bob', 'shop', 'a'), item('eve', 'lab', 'x')], known.slice(0, 2), known);
+    const groups = groupsOf([item('ada', 'shop', 'b10'), item('ada', 'shop', 'B9'), item('bob', 'shop', 'a'), item('eve', 'lab', 'x')], known.slice(0, 2), known);
     expect(groups.map(({ space, items }) => [space?.username, space?.name, space?.role, items.length])).toEqual([
       ['ada', 'shop', 'owner', 2],
       ['bob', 'shop', 'viewer', 1],
       ['eve', 'lab', undefined, 1],
       ['ada', 'empty', 'owner', 0],
     ]);
+    expect(groups[0]?.items.map(({ name }) => name)).toEqual(['B9', 'b10']);
   });
 });

@@ -5,7 +5,7 @@ type Item = Schemas['DatasetItem'];
 export type SpaceOf = { username: string; name: string; role?: Schemas['Role'] | undefined };
 export type Group = { space?: SpaceOf; items: Item[] };
 
-/** The datasets by namespace, in their order, and then the namespaces of `also` that have none. */
+/** The datasets by namespace, each by name, and then the namespaces of `also` that have none. */
 export function groupsOf(items: readonly Item[], also: readonly SpaceOf[], known: readonly SpaceOf[]): Group[] {
   const groups = new Map<string, Group & { space: SpaceOf }>();
   const at = (username: string, name: string) => {
@@ -16,5 +16,6 @@ export function groupsOf(items: readonly Item[], also: readonly SpaceOf[], known
   };
   for (const item of items) at(item.username, item.namespace).items.push(item);
   for (const space of also) at(space.username, space.name);
+  for (const { items: some } of groups.values()) some.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
   return [...groups.values()];
 }

@@ -2,7 +2,7 @@ import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { ScrollText } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { audit } from '~/api/queries';
-import { formatAgo, formatExact } from '~/format/time';
+import { formatAgo, formatExact, formatShort } from '~/format/time';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { Empty } from '~/ui/Empty';
@@ -25,8 +25,8 @@ export default function Audit({ at, role }: Part) {
     if (further) void fetchNextPage();
   }, [further, fetchNextPage]);
   if (role !== 'owner') return <p className="text-text-2">{texts.ownerOnly}</p>;
-  if (list.isError) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton />;
+  if (list.isError) return <Failure what={t.failure.what.audit} error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isPending) return <Skeleton table />;
   return (
     <div>
       <label className="mb-3 flex w-fit items-center gap-2 text-sm text-text-2 pointer-coarse:min-h-11">
@@ -34,7 +34,7 @@ export default function Audit({ at, role }: Part) {
         {texts.reads}
       </label>
       {shown.length === 0 && (list.isFetchingNextPage || list.hasNextPage) ? (
-        <Skeleton />
+        <Skeleton table />
       ) : shown.length === 0 ? (
         <Empty icon={ScrollText} title={withReads ? texts.empty : texts.noChanges} />
       ) : (
@@ -47,8 +47,9 @@ export default function Audit({ at, role }: Part) {
               {shown.map((entry) => (
                 <tr key={entry.id}>
                   <td className="text-text-2 figure sm:whitespace-nowrap">
-                    <time dateTime={entry.at} title={formatAgo(entry.at)} className="block max-sm:w-24">
-                      {formatExact(entry.at)}
+                    <time dateTime={entry.at} title={formatAgo(entry.at)} className="block">
+                      <span className="max-sm:hidden">{formatExact(entry.at)}</span>
+                      <span className="whitespace-nowrap sm:hidden">{formatShort(entry.at)}</span>
                     </time>
                   </td>
                   <td className="whitespace-nowrap">{entry.username}</td>

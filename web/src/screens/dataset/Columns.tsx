@@ -6,13 +6,15 @@ import type { Schemas } from '~/api/client';
 import { ApiError } from '~/api/errors';
 import { profile } from '~/api/queries';
 import { formatNumber, formatPercent } from '~/format/number';
-import { formatCell, typeName } from '~/format/value';
+import { formatCell, placesOf, typeName } from '~/format/value';
 import { t } from '~/texts';
+import { Badge } from '~/ui/Badge';
 import { cx } from '~/ui/cx';
 import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Input, Select } from '~/ui/Field';
 import { AddRows } from './AddRows';
+import { Key } from './Key';
 import type { Part } from './part';
 import { Picture } from './Picture';
 
@@ -36,11 +38,23 @@ export function Columns({ at, metadata, role }: Part) {
   const missing = isAbsent(stats.error);
   const writable = role !== 'viewer';
   const known = new Map((stats.data?.columns ?? []).map((column) => [column.name, column]));
-  const keys = new Set((stats.data?.candidateKeys ?? []).filter((key) => key.length === 1).map((key) => key[0]));
+  const keys = new Set((stats.data?.candidateKeys ?? []).flatMap((key) => (key.length === 1 ? key : [])));
+  const declared = new Set(metadata.key?.columns.map((name) => name.toLowerCase()));
 
   if (metadata.columns.length === 0) {
     return (
-      <Empty icon={Columns3} title={texts.emptyTitle} action={writable && <AddRows to={at} />}>
+      <Empty
+        icon={Columns3}
+        title={texts.emptyTitle}
+        action={
+          writable && (
+            <>
+              <AddRows to={at} />
+              <Key at={at} metadata={metadata} role={role} unique={keys} />
+            </>
+          )
+        }
+      >
         {texts.emptyText}
       </Empty>
     );
@@ -67,11 +81,12 @@ export function Columns({ at, metadata, role }: Part) {
             </option>
           ))}
         </Select>
+        <Key at={at} metadata={metadata} role={role} unique={keys} />
         {(missing || (stats.data && stats.data.snapshotId !== metadata.snapshotId)) && (
           <p className="text-sm text-text-3">{missing ? texts.noProfile : texts.older}</p>
         )}
       </div>
-      {stats.isError && !missing && <Failure error={stats.error} onRetry={() => void stats.refetch()} className="mb-4" />}
+      {stats.isError && !missing && <Failure what={t.failure.what.profile} error={stats.error} onRetry={() => void stats.refetch()} className="mb-4" />}
       <div className="overflow-hidden rounded-md border border-line bg-surface">
         <div aria-hidden className={cx(layout, 'border-b border-line py-2 pr-4 pl-10 text-xs font-medium text-text-3 max-md:hidden')}>
           <span>{texts.name}</span>
@@ -103,7 +118,10 @@ export function Columns({ at, metadata, role }: Part) {
                       />
                     )}
                     <span className="min-w-0 max-md:order-1">
-                      <span className="block truncate font-medium">{column.name}</span>
+                      <span className="flex items-center gap-2 font-medium">
+                        <span className="truncate">{column.name}</span>
+                        {declared.has(column.name.toLowerCase()) && <Badge title={t.dataset.key.markTitle}>{t.dataset.key.mark}</Badge>}
+                      </span>
                       <span className="block truncate text-xs text-text-3" title={column.type}>
                         {typeName(column.type)}
                       </span>
@@ -111,7 +129,7 @@ export function Columns({ at, metadata, role }: Part) {
                     <span className={cx('line-clamp-2 min-w-0 text-sm [overflow-wrap:anywhere] max-md:order-3 max-md:col-span-2', column.description ? 'text-text-2' : 'text-text-3 max-md:hidden')}>
                       {column.description || (writable ? '' : '–')}
                     </span>
-                    <span className="min-w-0 max-md:order-4 max-md:col-span-2">{about && stats.data && <Picture column={about} rows={stats.data.rowCount} />}</span>
+                    <span className="min-w-0 max-md:order-4 max-md:col-span-2">{about && stats.data ? <Picture column={about} rows={stats.data.rowCount} /> : stats.isLoading && <span aria-hidden className="skeleton block h-4 w-4/5" />}</span>
                     <span className="text-right text-sm figure max-md:order-2">{about && stats.data && <Missing share={stats.data.rowCount ? about.nulls / stats.data.rowCount : 0} />}</span>
                     <span className="text-right text-sm text-text-2 figure max-md:hidden">
                       {about && (keys.has(column.name) ? <span title={texts.keyTitle}>{texts.key}</span> : `${about.distinctExact ? '' : texts.about}${formatNumber(about.distinct)}`)}
@@ -161,11 +179,12 @@ function Missing({ share }: { share: number }) {
 }
 
 function Details({ column, rows }: { column: Known; rows: number }) {
-  const show = (value: unknown) => formatCell(value, column.type, column.name);
-  const facts: [string, string][] = [[texts.details.type, column.type]];
+  const places = placesOf(column.type, [column.min, column.max, ...(column.quartiles ?? []), ...column.examples, ...column.topValues.map((one) => one.value)]);
+  const show = (value: unknown) => formatCell(value, column.type, column.name, places);
+  const facts: [string, string][] = [[texts.details.type, typeName(column.type)]];
   if (column.min !== undefined && column.min !== null) facts.push([texts.details.min, show(column.min)]);
   if (column.max !== undefined && column.max !== null) facts.push([texts.details.max, show(column.max)]);
-  if (column.mean !== undefined) facts.push([texts.details.mean, formatNumber(Number(column.mean.toPrecision(6)))]);
+  if (column.mean !== undefined) facts.push([texts.details.mean, formatNumber(Number(Math.abs(column.mean) >= 1 ? column.mean.toFixed(2) : column.mean.toPrecision(3)))]);
   if (column.quartiles?.length) facts.push([texts.details.quartiles, column.quartiles.map(show).join(', ')]);
   if (column.shortest !== undefined && column.longest !== undefined) facts.push([texts.details.length, texts.details.lengths(formatNumber(column.shortest), formatNumber(column.longest))]);
   if (column.shapes?.length) facts.push([texts.details.shapes, column.shapes.map((one) => `${one.shape} (${formatPercent(one.share)})`).join(', ')]);

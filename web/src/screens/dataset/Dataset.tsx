@@ -101,18 +101,20 @@ export default function Dataset() {
       actions={
         // Without icons all buttons fit in one line of a phone. Until the role is known the buttons take their place and cannot be clicked, so that none moves under the pointer.
         <div className={cx('contents max-sm:[&_svg]:hidden', !part && 'invisible')}>
-          <Link
-            to="/"
-            search={{ about: `${at.owner}/${at.namespace}/${at.dataset}` }}
-            aria-label={t.dataset.askAbout(ref.dataset)}
-            className={buttonClass(part?.metadata.rowCount === 0 ? 'plain' : 'primary')}
-          >
-            <MessageSquareText size={16} strokeWidth={1.75} aria-hidden />
-            {t.dataset.ask}
-          </Link>
+          {part?.metadata.rowCount === 0 ? (
+            <Button icon={MessageSquareText} disabled title={t.dataset.noRows}>
+              {t.dataset.ask}
+            </Button>
+          ) : (
+            <Link to="/" search={{ about: `${at.owner}/${at.namespace}/${at.dataset}` }} aria-label={t.dataset.askAbout(ref.dataset)} className={buttonClass('primary')}>
+              <MessageSquareText size={16} strokeWidth={1.75} aria-hidden />
+              {t.dataset.ask}
+            </Link>
+          )}
           {part?.role !== 'viewer' && <AddRows to={at} look="plain" />}
           <Menu
             className={buttonClass('plain')}
+            disabled={part?.metadata.rowCount === 0}
             items={[
               { label: t.dataset.formats.csv, onSelect: () => exportAs('csv') },
               { label: t.dataset.formats.csvSafe, onSelect: () => exportAs('csv', true) },
@@ -123,8 +125,8 @@ export default function Dataset() {
             <Download size={16} strokeWidth={1.75} aria-hidden />
             {t.dataset.export}
           </Menu>
-          {(!part || part.role === 'owner') && shown !== 'sharing' && (
-            <Button icon={Share2} onClick={() => setSharing(true)}>
+          {(!part || part.role === 'owner') && (
+            <Button icon={Share2} disabled={shown === 'sharing'} onClick={() => setSharing(true)}>
               {t.dataset.share}
             </Button>
           )}

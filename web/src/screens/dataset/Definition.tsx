@@ -26,7 +26,7 @@ type Draft = { description: string; columns: Record<string, string> };
 
 export default function Definition(part: Part) {
   const saved = useQuery({ ...definition(part.at), refetchOnWindowFocus: false });
-  if (saved.isError) return <Failure error={saved.error} onRetry={() => void saved.refetch()} />;
+  if (saved.isError) return <Failure what={t.failure.what.definition} error={saved.error} onRetry={() => void saved.refetch()} />;
   if (saved.isPending) return <Skeleton />;
   const { dataDescription, schemaDefinition } = saved.data.data;
   return (

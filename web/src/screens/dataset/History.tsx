@@ -3,8 +3,8 @@ import { History as HistoryIcon, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
 import { api, type Schemas, take } from '~/api/client';
 import { keyOf, pathOf, snapshots } from '~/api/queries';
-import { count } from '~/format/number';
-import { formatExact } from '~/format/time';
+import { count, formatNumber } from '~/format/number';
+import { formatAgo, formatExact } from '~/format/time';
 import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
 import { Button } from '~/ui/Button';
@@ -13,7 +13,6 @@ import { Empty } from '~/ui/Empty';
 import { Facts } from '~/ui/Facts';
 import { Failure } from '~/ui/Failure';
 import { Skeleton } from '~/ui/Skeleton';
-import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
 import { AddRows } from './AddRows';
 import type { Part } from './part';
@@ -34,8 +33,8 @@ export default function History({ at, role }: Part) {
       await queries.invalidateQueries({ queryKey: keyOf(at) });
     },
   });
-  if (list.isError) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton />;
+  if (list.isError) return <Failure what={t.failure.what.history} error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isPending) return <Skeleton table />;
   const all = list.data.pages.flatMap((page) => page.data);
   const shown = all.filter((one) => compact || one.operation !== 'compact' || one.current);
   if (all.length === 0) {
@@ -48,22 +47,36 @@ export default function History({ at, role }: Part) {
   return (
     <div className="max-w-190">
       <ol className="divide-y divide-line rounded-md border border-line bg-surface">
-        {shown.map((one) => (
-          <li key={one.snapshotId} className="flex min-h-14 items-center gap-4 px-4 py-2">
-            <div className="min-w-0 grow">
-              <p className="flex flex-wrap items-center gap-2">
-                <span className="font-medium">{texts.operations[one.operation]}</span>
-                {one.current && <Badge tone="ok">{texts.current}</Badge>}
-              </p>
-              <Facts className="text-sm text-text-3 figure" of={[<Ago time={one.committedAt} />, count(one.rowCount, 'row')]} />
-            </div>
-            {role === 'owner' && !one.current && (
-              <Button icon={RotateCcw} onClick={() => setChosen(one)}>
-                {texts.restore}
-              </Button>
-            )}
-          </li>
-        ))}
+        {shown.map((one) => {
+          // Against the version before, which may be one that is not shown.
+          const before = all[all.indexOf(one) + 1];
+          const change = before ? one.rowCount - before.rowCount : list.hasNextPage ? 0 : one.rowCount;
+          return (
+            <li key={one.snapshotId} className="flex min-h-14 items-center gap-4 px-4 py-2">
+              <div className="min-w-0 grow">
+                <p className="flex flex-wrap items-center gap-2">
+                  <span className="font-medium">{texts.operations[one.operation]}</span>
+                  {one.current && <Badge tone="ok">{texts.current}</Badge>}
+                </p>
+                <Facts
+                  className="text-sm text-text-3 figure"
+                  of={[
+                    <time dateTime={one.committedAt} title={formatAgo(one.committedAt)}>
+                      {formatExact(one.committedAt)}
+                    </time>,
+                    count(one.rowCount, 'row'),
+                    change !== 0 && before && `${change > 0 ? '+' : '−'}${formatNumber(Math.abs(change))}`,
+                  ]}
+                />
+              </div>
+              {role === 'owner' && !one.current && (
+                <Button icon={RotateCcw} onClick={() => setChosen(one)}>
+                  {texts.restore}
+                </Button>
+              )}
+            </li>
+          );
+        })}
       </ol>
       <div className="mt-4 flex items-center gap-4">
         {list.hasNextPage && (

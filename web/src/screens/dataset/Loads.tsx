@@ -43,8 +43,8 @@ export default function Loads({ at, role }: Part) {
     mutationFn: (one: Ingestion) => take(api.POST('/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel', { params: { path: { ...pathOf(at), ingestionId: one.id } } })),
     onSuccess: refresh,
   });
-  if (list.isError) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton />;
+  if (list.isError) return <Failure what={t.failure.what.loads} error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isPending) return <Skeleton table />;
   const all = list.data.pages.flatMap((page) => page.data).filter((one) => !one.dryRun);
   if (all.length === 0) {
     return (

@@ -27,7 +27,7 @@ const functions = Object.keys(texts.functions) as Fn[];
 /** What questions calculate with: what one row is, roles, units and synonyms of columns, named figures, joins. */
 export function Meaning(part: Part) {
   const saved = useQuery({ ...semantics(part.at), refetchOnWindowFocus: false });
-  if (saved.isError) return <Failure error={saved.error} onRetry={() => void saved.refetch()} />;
+  if (saved.isError) return <Failure what={t.failure.what.meaning} error={saved.error} onRetry={() => void saved.refetch()} />;
   if (saved.isPending) return <Skeleton lines={6} />;
   return <Editor key={saved.data.header ?? ''} {...part} saved={saved.data.data} tag={saved.data.header} />;
 }
@@ -70,7 +70,7 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Schemas['Sem
       <Field label={texts.row} help={texts.rowHelp} fault={faults.at('row')} className="mb-6 max-w-100">
         {(props) => <Input {...props} readOnly={!writable} maxLength={200} value={draft.row} onChange={(event) => setDraft({ ...draft, row: event.target.value, rowSaid: true })} />}
       </Field>
-      <Columns {...shared} names={metadata.columnNames.filter((name) => name in draft.columns)} types={types} />
+      {metadata.columns.length > 0 && <Columns {...shared} names={metadata.columnNames.filter((name) => name in draft.columns)} types={types} />}
       <Measures {...shared} />
       <Joins {...shared} />
       <Choices at={at} has={(column, word) => hasSynonym(draft, column, word)} onSynonym={(column, word) => setDraft(withSynonym(draft, column, word))} />
@@ -101,6 +101,11 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Schemas['Sem
 
 type Shared = { draft: Draft; setDraft: (next: Draft) => void; writable: boolean; faults: Faults };
 
+/** One column with its role, unit and synonyms: a table on a desk, a form on a phone. */
+const line = 'gap-x-3 gap-y-2 px-4 sm:grid-cols-2 xl:grid-cols-[minmax(0,180px)_170px_110px_minmax(0,1fr)_212px]';
+/** A label that the head of the table replaces where there is one. */
+const small = 'mb-0.5 block text-xs text-text-3 xl:hidden';
+
 function Columns({ draft, setDraft, writable, faults, names, types }: Shared & { names: string[]; types: Map<string, string> }) {
   const set = (name: string, change: Partial<ColumnDraft>) => {
     const column = draft.columns[name];
@@ -111,11 +116,17 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
       <h3>{texts.columns}</h3>
       <p className="mb-2 text-sm text-text-3">{texts.columnsText}</p>
       <ul className="divide-y divide-line rounded-md border border-line bg-surface">
+        <li aria-hidden className={cx(line, 'hidden py-2 text-xs font-medium text-text-3 xl:grid')}>
+          <span>{t.dataset.column.name}</span>
+          <span>{texts.roleHead}</span>
+          <span>{texts.unit}</span>
+          <span>{texts.synonyms}</span>
+        </li>
         {names.map((name) => {
           const column = draft.columns[name]!;
           const label = (what: string) => `${what} ${name}`;
           return (
-            <li key={name} className="grid items-start gap-x-3 gap-y-2 px-4 py-3 sm:grid-cols-2 xl:grid-cols-[minmax(0,180px)_170px_110px_minmax(0,1fr)_auto]">
+            <li key={name} className={cx(line, 'grid items-start py-3')}>
               <div className="min-w-0 sm:col-span-2 xl:col-span-1">
                 <p className="flex items-center gap-2">
                   <span className="truncate font-medium" title={name}>
@@ -128,6 +139,8 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
               </div>
               <Field label={label(texts.role)} hideLabel fault={faults.at(`columns.${name}.role`)} help={texts.roleEffects[column.role]}>
                 {(props) => (
+                  <>
+                  <span aria-hidden className={small}>{texts.roleHead}</span>
                   <Select {...props} disabled={!writable} value={column.role} onChange={(event) => set(name, { role: event.target.value as Role })}>
                     {roles.map((one) => (
                       <option key={one} value={one}>
@@ -135,14 +148,25 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
                       </option>
                     ))}
                   </Select>
+                  </>
                 )}
               </Field>
               <Field label={label(texts.unit)} hideLabel fault={faults.at(`columns.${name}.unit`)}>
-                {(props) => <Input {...props} placeholder={texts.unit} readOnly={!writable} maxLength={50} value={column.unit} onChange={(event) => set(name, { unit: event.target.value })} />}
+                {(props) => (
+                  <>
+                    <span aria-hidden className={small}>
+                      {texts.unit}
+                    </span>
+                    <Input {...props} readOnly={!writable} maxLength={50} value={column.unit} onChange={(event) => set(name, { unit: event.target.value })} />
+                  </>
+                )}
               </Field>
               <Field label={label(texts.synonyms)} hideLabel fault={faults.at(`columns.${name}.synonyms`)} className="sm:col-span-2 xl:col-span-1">
                 {(props) => (
+                  <>
+                  <span aria-hidden className={small}>{texts.synonyms}</span>
                   <Input {...props} placeholder={texts.synonymsHint} readOnly={!writable} value={column.synonyms.text} onChange={(event) => set(name, { synonyms: { ...column.synonyms, text: event.target.value } })} />
+                  </>
                 )}
               </Field>
               <div className="flex h-8 items-center gap-2">

@@ -20,7 +20,7 @@ export default function Rows({ at, metadata, role }: Part) {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
 
-  if (list.isError && loaded.length === 0) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isError && loaded.length === 0) return <Failure what={t.failure.what.rows} error={list.error} onRetry={() => void list.refetch()} />;
   if (list.isPending) return <Skeleton lines={10} />;
   if (loaded.length === 0) {
     return (

@@ -28,7 +28,7 @@ export function SetAside({ at, ingestion }: { at: Ref; ingestion: string }) {
     initialPageParam: '',
     getNextPageParam: (last) => last.nextCursor,
   });
-  if (list.isError) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
+  if (list.isError) return <Failure what={t.failure.what.setAside} error={list.error} onRetry={() => void list.refetch()} />;
   if (list.isPending) return <Skeleton lines={4} />;
   const rows = list.data.pages.flatMap((page) => page.data);
   return (

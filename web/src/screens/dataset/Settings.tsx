@@ -85,7 +85,7 @@ function Name({ at }: Part) {
           {texts.rename}
         </Button>
       </form>
-      {spaces.isError && <Failure error={spaces.error} onRetry={() => void spaces.refetch()} className="mt-4" />}
+      {spaces.isError && <Failure what={t.failure.what.namespaces} error={spaces.error} onRetry={() => void spaces.refetch()} className="mt-4" />}
       {change.isError && !fault && <Failure error={change.error} className="mt-4" />}
     </Section>
   );
@@ -136,7 +136,7 @@ function Exposed({ at, metadata }: Part) {
         ))}
       </div>
       {missing ? (
-        <Failure error={missing.error} onRetry={() => void missing.refetch()} className="mt-4" />
+        <Failure what={t.failure.what.example} error={missing.error} onRetry={() => void missing.refetch()} className="mt-4" />
       ) : (
         example.length > 0 && (
           <>

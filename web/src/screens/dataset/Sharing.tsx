@@ -16,7 +16,7 @@ const texts = t.dataset.sharing;
 
 export default function Sharing(part: Part) {
   return part.role === 'owner' ? (
-    <div className="max-w-120">
+    <div className="max-w-190">
       <ShareList of={part.at} />
     </div>
   ) : (

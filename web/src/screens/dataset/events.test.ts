@@ -21,8 +21,8 @@ describe('audit', () => {
   });
   it('leaves out ids and says what holds for the whole namespace', () => {
     const said = (action: string, detail: string, target: typeof dataset | typeof namespace) => detailOf({ action, detail, target });
-    expect(said('share.grant', 'bob viewer', dataset)).toBe('bob viewer');
-    expect(said('share.grant', 'bob viewer', namespace)).toBe('bob viewer, whole namespace');
+    expect(said('share.grant', 'bob viewer', dataset)).toBe('bob as viewer');
+    expect(said('share.grant', 'bob viewer', namespace)).toBe('bob as viewer, whole namespace');
     expect(said('query.link', '', namespace)).toBe('whole namespace');
     expect(said('namespace.update', 'exposure rows', namespace)).toBe('exposure rows');
     expect(said('rows.append', '0199c0de-0000-7000-8000-000000000001', dataset)).toBe('');

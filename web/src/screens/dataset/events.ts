@@ -12,7 +12,8 @@ const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** What else there is to say. Ids say nothing to people. */
 export function detailOf(entry: Pick<Entry, 'detail' | 'action' | 'target'>): string {
-  const detail = id.test(entry.detail) ? '' : entry.detail;
+  const [, name, role] = entry.action === 'share.grant' ? (/^(\S+) (viewer|editor|owner)$/.exec(entry.detail) ?? []) : [];
+  const detail = id.test(entry.detail) ? '' : name && role ? t.dataset.audit.as(name, role) : entry.detail;
   const whole = entry.target.kind === 'namespace' && !entry.action.startsWith('namespace.') ? t.dataset.audit.wholeSpace : '';
   return [detail, whole].filter(Boolean).join(', ');
 }

@@ -71,7 +71,7 @@ export function ShareList({ of }: { of: Thing }) {
       {take.isError && <Failure error={take.error} className="mt-4" />}
       <h3 className="mt-6 mb-2 text-sm text-text-2">{texts.list}</h3>
       {list.isError ? (
-        <Failure error={list.error} onRetry={() => void list.refetch()} />
+        <Failure what={t.failure.what.shares} error={list.error} onRetry={() => void list.refetch()} />
       ) : list.isPending ? (
         <Skeleton lines={2} />
       ) : (

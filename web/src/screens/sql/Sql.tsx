@@ -254,7 +254,8 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
       </aside>
       <div className="flex min-w-0 grow flex-col">
         <header className="flex shrink-0 flex-wrap items-center gap-2 px-4 py-3">
-          <h1 className="mr-2 text-lg">{t.sql.title}</h1>
+          {/* On a phone the bar at the bottom says where one is. */}
+          <h1 className="mr-2 text-lg max-sm:sr-only">{t.sql.title}</h1>
           <Select
             aria-label={t.sql.namespace}
             title={t.sql.namespaceTitle}
@@ -267,7 +268,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
               leaveLink();
             }}
           >
-            {!place && <option value="">{list.isPending ? t.sql.namespace : t.sql.noNamespace}</option>}
+            {!place && <option value="">{list.isSuccess ? t.sql.noNamespace : t.sql.namespace}</option>}
             {places.map((name) => (
               <option key={name} value={name}>
                 {name}
@@ -276,17 +277,17 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
           </Select>
           <AsOf value={asOf} onChange={setAsOf} />
           <div className="-mr-3 ml-auto flex items-center gap-1">
-            <Button look="quiet" icon={PanelLeft} className="lg:hidden" onClick={() => setDialog('tree')}>
-              {t.sql.tree.show}
+            <Button look="quiet" icon={PanelLeft} className="max-sm:gap-0 lg:hidden" onClick={() => setDialog('tree')}>
+              <span className="max-sm:sr-only">{t.sql.tree.show}</span>
             </Button>
-            <IconButton icon={Link2} label={t.sql.share} disabled={text.trim() === ''} onClick={share} />
-            <Button look="quiet" icon={Clock} onClick={() => setDialog('history')}>
-              {t.sql.history.title}
+            {text.trim() !== '' && <IconButton icon={Link2} label={t.sql.share} onClick={share} />}
+            <Button look="quiet" icon={Clock} className="max-sm:gap-0" onClick={() => setDialog('history')}>
+              <span className="max-sm:sr-only">{t.sql.history.title}</span>
             </Button>
           </div>
         </header>
-        {/* On a narrow page the tree, which says so too, is in a dialog. */}
-        {list.isError && <Failure error={list.error} onRetry={() => void list.refetch()} className="mx-4 mb-3 lg:hidden" />}
+        {/* The tree is too narrow for it, and on a phone it is in a dialog. */}
+        {list.isError && <Failure what={t.failure.what.datasets} error={list.error} onRetry={() => void list.refetch()} className="mx-4 mb-3" />}
         {fromLink && (
           <p role="status" className="flex shrink-0 items-start gap-2 border-t border-line bg-info-soft px-4 py-2 text-info">
             <Info size={16} strokeWidth={1.75} aria-hidden className="mt-0.5 shrink-0" />

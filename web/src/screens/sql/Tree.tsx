@@ -1,12 +1,11 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { ChevronRight, CornerDownLeft, Search, Table2 } from 'lucide-react';
 import { useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { datasets } from '~/api/queries';
 import { formatShort } from '~/format/number';
 import { typeName } from '~/format/value';
 import { t } from '~/texts';
-import { Button, buttonClass } from '~/ui/Button';
+import { Button } from '~/ui/Button';
 import { cx } from '~/ui/cx';
 import { Failure } from '~/ui/Failure';
 import { Input } from '~/ui/Field';
@@ -66,19 +65,13 @@ export function Tree({ place, self, list, tables, onInsert }: Props) {
       </div>
       <div className="min-h-0 grow overflow-y-auto px-2 pb-3">
         {list.isError ? (
-          <Failure error={list.error} onRetry={() => void list.refetch()} className="mx-1" />
+          <p className="px-2 py-4 text-text-2">{t.failure.what.datasets}</p>
         ) : list.isPending ? (
           <div className="px-2">
             <Skeleton lines={5} />
           </div>
         ) : tables.length === 0 ? (
-          <div className="px-2 py-4">
-            <p className="font-medium">{t.sql.tree.emptyTitle}</p>
-            <p className="mt-1 mb-3 text-text-2">{t.sql.tree.empty}</p>
-            <Link to="/upload" className={buttonClass('plain')}>
-              {t.sql.tree.upload}
-            </Link>
-          </div>
+          <p className="px-2 py-4 text-text-3">{t.sql.tree.emptyTitle}</p>
         ) : groups.length === 0 ? (
           <p className="px-2 py-4 text-text-2">{t.sql.tree.none}</p>
         ) : (

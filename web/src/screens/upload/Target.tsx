@@ -1,9 +1,9 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { CircleCheck, File as FileIcon, LoaderCircle, MessageSquareText, Table2 } from 'lucide-react';
+import { ChevronRight, CircleCheck, File as FileIcon, LoaderCircle, MessageSquareText, Table2 } from 'lucide-react';
 import { useState } from 'react';
 import { api, newKey, type Schemas, take } from '~/api/client';
-import { datasets, keyOf, pathOf, type Ref } from '~/api/queries';
+import { dataset, datasets, keyOf, pathOf, type Ref } from '~/api/queries';
 import { count, formatBytes } from '~/format/number';
 import { typeName } from '~/format/value';
 import { t } from '~/texts';
@@ -60,6 +60,9 @@ export function Target({
   const request = { sessionId, fileIds: files.map((file) => file.fileId), mode: exists ? mode : ('append' as const), options };
   const trial = useQuery({ ...dryRun(at, request), enabled: loading === null, placeholderData: keepPreviousData });
 
+  const there = useQuery({ ...dataset(at), enabled: exists && loading === null }).data?.metadata;
+  const before = new Set(there?.columns.map((column) => column.name.toLowerCase()));
+
   const load = useMutation({
     mutationFn: () =>
       take(
@@ -92,7 +95,21 @@ export function Target({
   const settle = (doubt: Doubt) => setChoices((old) => ({ ...old, settled: [...old.settled.filter((one) => idOf(one) !== idOf(doubt)), doubt] }));
   const setType = (column: string, type: string) => set('types', { ...options.types, [column]: type });
 
-  if (loading) return <Loading at={at} id={loading} onBack={() => choose({ loading: null })} onAgain={onAgain} />;
+  if (loading) {
+    return (
+      <Loading
+        at={at}
+        id={loading}
+        options={options}
+        onOption={(option, value) => {
+          set(option, value);
+          choose({ loading: null });
+        }}
+        onBack={() => choose({ loading: null })}
+        onAgain={onAgain}
+      />
+    );
+  }
   return (
     <section className="appear rounded-md border border-line bg-surface">
       <header className="flex flex-wrap items-start gap-3 border-b border-line p-4 sm:p-6">
@@ -150,11 +167,12 @@ export function Target({
         ) : trial.data.error ? (
           <div role="alert" className="rounded-md border border-danger/30 bg-danger-soft p-4">
             <p className="font-medium text-danger [overflow-wrap:anywhere]">{trial.data.error.message}</p>
-            <Mend message={trial.data.error.message} options={options} onOption={set} />
+            <Mend doubts={trial.data.doubts} options={options} onOption={set} />
           </div>
         ) : null}
         {preview && (
           <div className={trial.isFetching ? 'opacity-60 transition-opacity duration-180' : undefined} aria-busy={trial.isFetching}>
+            {exists && there && <There name={at.dataset} metadata={there} mode={mode} columns={preview.columns.map((column) => column.name)} renamable={!fixed} />}
             {[
               { title: texts.doubts, list: blocking, look: 'border-warn/40 bg-warn-soft' },
               { title: texts.check, list: others, look: 'border-info/30 bg-info-soft' },
@@ -169,6 +187,7 @@ export function Target({
                         key={`${idOf(doubt)} ${index}`}
                         doubt={doubt}
                         otherwise={list === others ? otherwise(doubt, preview.columns) : ''}
+                        settled={list === decided}
                         options={options}
                         type={preview.columns.find((column) => column.name === doubt.column)?.type}
                         accepted={doubt.code !== undefined && accepted.includes(doubt.code)}
@@ -193,8 +212,11 @@ export function Target({
             <ul className="mb-6 grid max-h-72 gap-x-6 overflow-y-auto rounded-md border border-line px-4 py-1 sm:grid-cols-2 xl:grid-cols-3" tabIndex={0}>
               {preview.columns.map((column) => (
                 <li key={column.name} className="flex h-11 items-center gap-2 pointer-coarse:h-13">
-                  <span className="min-w-0 grow truncate" title={column.name}>
-                    {column.name}
+                  <span className="flex min-w-0 grow items-center gap-2">
+                    <span className="truncate" title={column.name}>
+                      {column.name}
+                    </span>
+                    {exists && there && there.columns.length > 0 && !before.has(column.name.toLowerCase()) && <Badge tone="warn">{texts.newColumn}</Badge>}
                   </span>
                   <Select aria-label={`${texts.type} ${column.name}`} fit value={column.type} onChange={(event) => setType(column.name, event.target.value)} className="max-w-40 text-sm">
                     <TypeOptions now={column.type} />
@@ -207,8 +229,11 @@ export function Target({
           </div>
         )}
         {(preview || trial.data?.error) && (
-          <details className="mt-6">
-            <summary className="text-text-2 hover:text-text">{texts.options}</summary>
+          <details className="group mt-6">
+            <summary className="flex w-fit list-none items-center gap-2 text-text-2 hover:text-text [&::-webkit-details-marker]:hidden">
+              <ChevronRight size={16} strokeWidth={1.75} aria-hidden className="transition-transform duration-120 group-open:rotate-90" />
+              {texts.options}
+            </summary>
             <div className="mt-3 grid gap-3 sm:grid-cols-3">
               {optionsFor(files.map((file) => file.filename)).map((option) => (
                 <OptionControl key={option} name={option} value={options[option]} onChange={(value) => set(option, value)} />
@@ -239,6 +264,31 @@ export function Target({
   );
 }
 
+/** What the load does to a dataset that is there: its rows, and the columns that only one side has. */
+function There({ name, metadata, mode, columns, renamable }: { name: string; metadata: Schemas['DatasetMetadata']; mode: Choices['mode']; columns: string[]; renamable: boolean }) {
+  if (metadata.rowCount === 0) return null;
+  const lower = (names: string[]) => new Set(names.map((one) => one.toLowerCase()));
+  const [had, has] = [lower(metadata.columnNames), lower(columns)];
+  const fresh = columns.filter((one) => !had.has(one.toLowerCase()));
+  const lacking = metadata.columnNames.filter((one) => !has.has(one.toLowerCase()));
+  const differs = mode === 'append' && fresh.length + lacking.length > 0;
+  const rows = count(metadata.rowCount, 'row');
+  return (
+    <div className={cx('mb-6 rounded-md border px-4 py-3 [overflow-wrap:anywhere]', differs || mode === 'replace' ? 'border-warn/40 bg-warn-soft' : 'border-info/30 bg-info-soft')}>
+      <p className="font-medium">{texts.exists(name, rows, count(metadata.columns.length, 'column'))}</p>
+      <p className="text-sm text-text-2">
+        {mode === 'replace' ? texts.replaced(rows) : texts.added(rows)} {renamable && differs && texts.otherName}
+      </p>
+      {differs && (
+        <ul className="mt-1 list-disc pl-4 text-sm">
+          {fresh.length > 0 && <li>{texts.newColumns(fresh)}</li>}
+          {lacking.length > 0 && <li>{texts.lacking(lacking)}</li>}
+        </ul>
+      )}
+    </div>
+  );
+}
+
 function TypeOptions({ now }: { now: string }) {
   return [...new Set([now, ...types])].map((one) => (
     <option key={one} value={one}>
@@ -247,14 +297,16 @@ function TypeOptions({ now }: { now: string }) {
   ));
 }
 
-/** The option that a message asks for, with the values that it names. */
-function Mend({ message, options, onOption }: { message: string; options: Options; onOption: (option: OptionName, value: unknown) => void }) {
-  const option = optionNames.find((one) => message.includes(`option ${one}`));
-  if (!option) return <p className="mt-1 text-text-2">{t.failure.next.VALIDATION_FAILED}</p>;
+/** The option that may let a failed reading succeed, with the values that the service suggests. */
+function Mend({ doubts = [], options, onOption }: { doubts: Doubt[] | undefined; options: Options; onOption: (option: OptionName, value: unknown) => void }) {
+  const doubt = doubts.find((one) => optionNames.some((name) => name === one.option));
+  if (!doubt) return <p className="mt-1 text-text-2">{t.failure.next.VALIDATION_FAILED}</p>;
+  const option = doubt.option as OptionName;
+  const { suggestions = [] } = doubt;
   return (
     <div className="mt-1">
-      <p className="mb-3 text-text-2">{option === 'encoding' ? texts.encodingHelp : texts.mend}</p>
-      <OptionControl name={option} value={options[option]} offered={option === 'encoding' ? ['windows-1252', 'utf-16le', 'shift_jis'] : []} onChange={(value) => onOption(option, value)} />
+      <p className="mb-3 text-text-2">{suggestions.includes('windows-1252') ? texts.encodingHelp : texts.mend}</p>
+      <OptionControl name={option} value={options[option]} offered={suggestions} onChange={(value) => onOption(option, value)} />
     </div>
   );
 }
@@ -263,6 +315,7 @@ function Mend({ message, options, onOption }: { message: string; options: Option
 function Settle({
   doubt,
   otherwise: fallback,
+  settled,
   options,
   type,
   accepted,
@@ -273,6 +326,7 @@ function Settle({
   doubt: Doubt;
   /** What the load does until the person chooses. */
   otherwise: string;
+  settled: boolean;
   options: Options;
   type: string | undefined;
   accepted: boolean;
@@ -288,7 +342,7 @@ function Settle({
     <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 px-4 py-3">
       <p className="min-w-0 grow basis-80 [overflow-wrap:anywhere]">
         {doubt.column && <span className="font-medium">{doubt.column}: </span>}
-        {doubt.message}
+        {settled && option && suggestions.length > 1 ? texts.readAs(texts.names[option], String(options[option] ?? '')) : doubt.message}
         {fallback && <span className="block text-sm text-text-2">{fallback}</span>}
       </p>
       {option && (
@@ -316,7 +370,22 @@ function Settle({
   );
 }
 
-function Loading({ at, id, onBack, onAgain }: { at: Ref; id: string; onBack: () => void; onAgain: () => void }) {
+function Loading({
+  at,
+  id,
+  options,
+  onOption,
+  onBack,
+  onAgain,
+}: {
+  at: Ref;
+  id: string;
+  options: Options;
+  /** Reads the files again with this option. */
+  onOption: (option: OptionName, value: unknown) => void;
+  onBack: () => void;
+  onAgain: () => void;
+}) {
   const queries = useQueryClient();
   const [aside, setAside] = useState(false);
   const now = useQuery(ingestion(at, id));
@@ -411,6 +480,7 @@ function Loading({ at, id, onBack, onAgain }: { at: Ref; id: string; onBack: () 
         <>
           <h2 className="text-lg text-danger">{one.status === 'cancelled' ? loads.cancelled : loads.failed}</h2>
           {one.error && <p className="mt-2 [overflow-wrap:anywhere]">{one.error.message}</p>}
+          {one.doubts?.some((doubt) => doubt.option) && <Mend doubts={one.doubts} options={options} onOption={onOption} />}
           <Button className="mt-4" onClick={onBack}>
             {loads.back}
           </Button>

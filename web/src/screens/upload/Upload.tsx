@@ -84,7 +84,7 @@ export default function Upload() {
   const ready = session !== undefined && known.data?.sessionId === session && known.data.sessionStatus === 'completed' ? known.data : undefined;
 
   return (
-    <Page title={into ? texts.into(into.split('/').at(-1) ?? into) : texts.title}>
+    <Page wide title={into ? texts.into(into.split('/').at(-1) ?? into) : texts.title}>
       {notes.map((note) => (
         <p key={note} className="mb-3 rounded-md bg-warn-soft px-4 py-2 text-warn">
           {note}
