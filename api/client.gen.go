@@ -2343,10 +2343,13 @@ type Ingestion struct {
 	DryRun bool     `json:"dryRun"`
 
 	// Error Why something that was accepted failed later.
-	Error      *Failure             `json:"error,omitempty"`
-	FileIds    []openapi_types.UUID `json:"fileIds"`
-	FinishedAt *time.Time           `json:"finishedAt,omitempty"`
-	ID         openapi_types.UUID   `json:"id"`
+	Error   *Failure             `json:"error,omitempty"`
+	FileIds []openapi_types.UUID `json:"fileIds"`
+
+	// Filenames The names of the files in the order of `fileIds`.
+	Filenames  *[]string          `json:"filenames,omitempty"`
+	FinishedAt *time.Time         `json:"finishedAt,omitempty"`
+	ID         openapi_types.UUID `json:"id"`
 
 	// Key The columns by which rows are merged.
 	Key  *[]string     `json:"key,omitempty"`

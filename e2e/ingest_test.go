@@ -16,6 +16,7 @@ type ingestion struct {
 	ID, Status, Mode, SessionID, SnapshotID string
 	DryRun                                  bool
 	FileIDs                                 []string `json:"fileIds"`
+	Filenames                               []string
 	Progress                                progress
 	SetAside                                []setAside
 	Warnings                                []string

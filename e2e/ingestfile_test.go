@@ -25,6 +25,7 @@ func ingestFiles(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "append", made.Mode)
 	require.Equal(t, session, made.SessionID)
 	require.Len(t, made.FileIDs, 1)
+	require.Equal(t, []string{"file 0"}, made.Filenames)
 	require.EqualValues(t, len(content), made.Progress.BytesTotal)
 
 	done := d.wait(made.ID)

@@ -203,8 +203,13 @@ func showIngestion(i ingest.Ingestion) api.Ingestion {
 		},
 	}
 
+	names := make([]string, len(i.Files))
 	for n, f := range i.Files {
-		shown.FileIds[n] = f.ID
+		shown.FileIds[n], names[n] = f.ID, f.Name
+	}
+
+	if len(names) > 0 {
+		shown.Filenames = &names
 	}
 
 	if len(i.Key) > 0 {

@@ -2,7 +2,7 @@ import type { ErrorCode } from '~/api/errors';
 
 /** Every text that a person reads, except those that the service writes. */
 /** The first names of a list, and how many there are beyond them. */
-function few(names: readonly string[]): string {
+export function few(names: readonly string[]): string {
   return names.length <= 6 ? names.join(', ') : `${names.slice(0, 5).join(', ')} and ${names.length - 5} more`;
 }
 
@@ -653,7 +653,7 @@ export const t = {
       forgotten: 'Your choices are forgotten: you are asked again',
     },
     loads: {
-      empty: 'Nothing was loaded from files',
+      empty: 'No loads yet',
       emptyText: 'Files that are loaded into this dataset are listed here, with the rows that were set aside.',
       status: { queued: 'Queued', running: 'Running', waiting: 'Needs you', completed: 'Done', failed: 'Failed', cancelled: 'Cancelled' },
       dryRun: 'Trial run',
@@ -661,6 +661,7 @@ export const t = {
       append: 'Added rows',
       merge: 'Merged rows',
       setAside: (number: string) => `${number} set aside`,
+      noneAside: 'none set aside',
       setAsideTitle: 'Rows set aside',
       setAsideText: 'These rows did not fit and were not loaded. Correct them in the file and load it again.',
       download: 'Download as CSV',

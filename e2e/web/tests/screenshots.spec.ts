@@ -147,6 +147,17 @@ test.describe('for the eye', () => {
         await expect(one.getByRole('grid')).toBeVisible();
       });
     }
+    for (const part of ['Rows', 'Query']) {
+      await both(views, `conversation-${part.toLowerCase()}`, 'full', async (one) => {
+        await one.goto(`/ask/${conversation}`);
+        await one.getByRole('button', { name: part, exact: true }).click();
+        await settled(one);
+      });
+    }
+    await both(views, 'account-token', 'full', async (one) => {
+      await one.goto('/account');
+      await one.getByRole('button', { name: 'Create a token' }).click();
+    });
     await both(views, 'dataset-meaning', 'full', async (one) => {
       await one.goto('/data/eve/roastery/orders/definition');
       await settled(one);
@@ -180,9 +191,15 @@ test.describe('for the eye', () => {
       const file = { name: 'deliveries.csv', mimeType: 'text/csv', buffer: Buffer.from(`day;carrier;weight\n03/04/2026;North Post;1,5\n05/04/2026;Swift;2,25\n06/04/2026;Swift;${width},75\n`) };
       await signIn(one, 'eve', '/upload');
       const picker = one.locator('input[type=file]').first();
-      await one.route(`${store.origin}/**`, () => undefined);
-      await picker.setInputFiles(file);
-      await expect(one.getByRole('progressbar').first()).toBeVisible();
+      // One part arrives, the others hang: then there is progress to be seen.
+      let arrived = false;
+      await one.route(`${store.origin}/**`, (route) => {
+        if (arrived) return;
+        arrived = route.request().method() === 'PUT';
+        return route.continue();
+      });
+      await picker.setInputFiles({ ...file, buffer: Buffer.alloc(20 * 1024 * 1024, file.buffer) });
+      await expect(one.getByRole('progressbar').first()).not.toHaveAttribute('aria-valuenow', '0');
       await one.waitForTimeout(600);
       await shoot([view], 'upload', 'loading');
       one.on('dialog', (dialog) => void dialog.accept());
@@ -215,7 +232,13 @@ test.describe('for the eye', () => {
       await one.goto('/data/eve/roastery/orders');
       await one.getByRole('button', { name: /^amount/ }).click();
     });
+    await both(views, 'dataset-key', 'full', async (one) => {
+      await one.goto('/data/eve/roastery/orders');
+      await one.getByRole('button', { name: 'Declare a key' }).click();
+      await one.getByRole('checkbox', { name: 'order_id' }).check();
+    });
     await both(views, 'share', 'full', async (one) => {
+      await one.keyboard.press('Escape');
       await one.getByRole('button', { name: 'Share' }).click();
       await expect(one.getByText('Who has access')).toBeVisible();
     });

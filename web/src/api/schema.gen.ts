@@ -3443,6 +3443,8 @@ export interface components {
             /** Format: uuid */
             sessionId: string;
             fileIds: string[];
+            /** @description The names of the files in the order of `fileIds`. */
+            filenames?: string[];
             progress: components["schemas"]["IngestionProgress"];
             /** Format: date-time */
             createdAt: string;

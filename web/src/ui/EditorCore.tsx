@@ -22,9 +22,7 @@ const dialect = SQLDialect.define({
 
 const colors = HighlightStyle.define([
   { tag: [tags.keyword, tags.bool, tags.null], color: 'var(--info)', fontWeight: '500' },
-  { tag: tags.standard(tags.name), color: 'var(--accent)' },
-  { tag: tags.typeName, color: 'var(--accent)' },
-  { tag: tags.string, color: 'var(--warn)' },
+  { tag: tags.string, color: 'var(--ok)' },
   { tag: tags.special(tags.string), color: 'var(--text)' },
   { tag: tags.number, color: 'var(--warn)' },
   { tag: tags.special(tags.name), color: 'var(--danger)', fontWeight: '500' },

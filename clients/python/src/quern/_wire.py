@@ -1507,6 +1507,7 @@ class Ingestion(TypedDict):
     dryRun: bool
     sessionId: str
     fileIds: list[str]
+    filenames: NotRequired[list[str]]
     progress: IngestionProgress
     createdAt: str
     startedAt: NotRequired[str]

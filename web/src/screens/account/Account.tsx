@@ -44,7 +44,7 @@ function Section({ title, lead, action, children }: { title: string; lead?: Reac
   const id = useId();
   return (
     <section aria-labelledby={id}>
-      <div className="mb-4 flex flex-wrap items-end justify-between gap-x-4 gap-y-2">
+      <div className="mb-4 flex flex-wrap items-end justify-between gap-x-4 gap-y-2 sm:flex-nowrap">
         <div className="min-w-0">
           <h2 id={id} className="text-lg">
             {title}

@@ -4,7 +4,8 @@ import { useState } from 'react';
 import { api, type Schemas, take } from '~/api/client';
 import { ingestions, keyOf, pathOf } from '~/api/queries';
 import { count } from '~/format/number';
-import { t } from '~/texts';
+import { formatAgo, formatExact } from '~/format/time';
+import { few, t } from '~/texts';
 import { Badge, type Tone } from '~/ui/Badge';
 import { Bar } from '~/ui/Bar';
 import { Button } from '~/ui/Button';
@@ -13,7 +14,6 @@ import { Empty } from '~/ui/Empty';
 import { Facts } from '~/ui/Facts';
 import { Failure } from '~/ui/Failure';
 import { Skeleton } from '~/ui/Skeleton';
-import { Ago } from '~/ui/Time';
 import { AddRows } from './AddRows';
 import type { Part } from './part';
 import { SetAside } from './SetAside';
@@ -61,7 +61,7 @@ export default function Loads({ at, role }: Part) {
         {all.map((one) => (
           <li key={one.id} className="px-4 py-3">
             <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-              <span className="font-medium">{texts[one.mode]}</span>
+              <span className="min-w-0 font-medium [overflow-wrap:anywhere]">{one.filenames ? few(one.filenames) : texts[one.mode]}</span>
               <Badge tone={tones[one.status]}>{texts.status[one.status]}</Badge>
               <span className="grow" />
               {role !== 'viewer' && ['failed', 'cancelled', 'waiting'].includes(one.status) && (
@@ -78,10 +78,13 @@ export default function Loads({ at, role }: Part) {
             <Facts
               className="mt-0.5 text-sm text-text-3 figure"
               of={[
-                <Ago time={one.createdAt} />,
-                count(one.fileIds.length, 'file'),
+                one.filenames && texts[one.mode],
+                <time dateTime={one.createdAt} title={formatAgo(one.createdAt)}>
+                  {formatExact(one.createdAt)}
+                </time>,
+                one.fileIds.length > 1 && count(one.fileIds.length, 'file'),
                 count(one.progress.rowsDone, 'row'),
-                one.progress.rowsSetAside > 0 && (
+                one.progress.rowsSetAside === 0 ? one.status === 'completed' && texts.noneAside : (
                   <button type="button" onClick={() => setAside(one.id)} className="text-warn underline underline-offset-2">
                     {texts.setAside(count(one.progress.rowsSetAside, 'row'))}
                   </button>

@@ -132,7 +132,7 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
                   <span className="truncate font-medium" title={name}>
                     {name}
                   </span>
-                  <Origin source={column.said ? 'confirmed' : 'drafted'} />
+                  {column.said && <Origin source="confirmed" />}
                 </p>
                 <p className="truncate text-xs text-text-3">{typeName(types.get(name) ?? '')}</p>
                 <Fault text={faults.at(`columns.${name}`)} />

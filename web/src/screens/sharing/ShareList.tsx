@@ -51,8 +51,8 @@ export function ShareList({ of }: { of: Thing }) {
   const fault = give.error instanceof ApiError ? give.error.field('username') : undefined;
   return (
     <>
-      <form onSubmit={submit} className="grid grid-cols-[minmax(0,1fr)_auto] items-start gap-2">
-        <Field label={texts.who} help={texts.whoHelp} fault={fault} className="col-span-2">
+      <form onSubmit={submit} className="grid items-start gap-2 sm:grid-cols-[minmax(0,1fr)_auto]">
+        <Field label={texts.who} help={texts.whoHelp} fault={fault} className="sm:col-span-2">
           {(props) => <Input {...props} ref={field} value={who} onChange={(event) => setWho(event.target.value)} maxLength={256} autoComplete="off" autoCapitalize="none" spellCheck={false} />}
         </Field>
         <Field label={texts.role} hideLabel>

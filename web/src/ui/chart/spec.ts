@@ -17,6 +17,16 @@ export function notation(largest: number): string {
   return largest >= 10_000 ? "replace(format(datum.value, '~s'), 'G', 'B')" : "format(datum.value, ',~f')";
 }
 
+const mostMonths = 36;
+
+/** The ticks of rows that stand for months: one below each of them, with its year where one begins. */
+function monthly(points: readonly Point[]): object {
+  const moments = [...new Set(points.map(({ x }) => Number(x)))].toSorted((a, b) => a - b);
+  const first = (moment: number) => new Date(moment).getUTCDate() === 1 && moment % 86_400_000 === 0;
+  if (moments.length < 2 || moments.length > mostMonths || !moments.every(first)) return {};
+  return { values: moments, labelExpr: "utcFormat(datum.value, datum.index == 0 || utcmonth(datum.value) == 0 ? '%b %Y' : '%b')" };
+}
+
 /** What does not add up: an average of others is no sum of theirs. */
 const notAdditive = /\b(avg|average|mean|median|min|minimum|max|maximum|share|percent|percentage|rate|ratio|price|smallest|largest)\b/i;
 
@@ -61,7 +71,7 @@ export function specOf(chart: Chart, kind: Kind, measure: Column, rows: readonly
 
   const figure = { field: 'y', type: 'quantitative', title: chart.together && kind === 'line' ? null : measure.name, axis: { grid: true, labelExpr: notation(largest(sizes)), tickCount: 5 } };
   const across = {
-    line: { field: 'x', type: 'temporal', title: null, scale: { type: 'utc' }, axis: { grid: false, labelOverlap: true } },
+    line: { field: 'x', type: 'temporal', title: null, scale: { type: 'utc' }, axis: { grid: false, labelOverlap: true, ...monthly(shown) } },
     bar: { field: 'label', type: 'ordinal', title: null, sort: { field: 'x', op: 'min' }, axis: { grid: false, labelAngle: 0, labelOverlap: true } },
     point: { field: 'x', type: 'quantitative', title: pair[0]?.name, scale: { zero: false }, axis: { grid: true, labelExpr: notation(largest(shown.map((point) => Math.abs(Number(point.x))))), tickCount: 6 } },
   };
