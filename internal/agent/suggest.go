@@ -134,11 +134,11 @@ func questionsAbout(d query.About) (list []string) {
 	}
 
 	add("What is the total "+amount+" of "+rows+" by "+category+"?", amount, category)
-	add("How many "+rows+" by month?", date)
+	add("How many "+rows+" are there by month?", date)
 	add("Which "+category+" has the most "+rows+"?", category)
 	add("What is the total "+amount+" of "+rows+" by month?", amount, date)
 	add("What is the average "+price+" of "+rows+" by "+category+"?", price, category)
-	add("How many "+rows+" by "+other+"?", other)
+	add("How many "+rows+" are there by "+other+"?", other)
 	add("What is the average "+amount+" of "+rows+"?", amount)
 	add("How many " + rows + " are there?")
 

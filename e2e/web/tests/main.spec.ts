@@ -128,7 +128,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
     await page.getByRole('button', { name: 'Delete the dataset' }).click();
     const dialog = page.getByRole('dialog');
     await expect(dialog.getByRole('button', { name: 'Delete the dataset' })).toBeDisabled();
-    await dialog.getByLabel('Type orders to confirm').fill('orders');
+    await dialog.getByLabel('Type the name “orders” to confirm').fill('orders');
     await dialog.getByRole('button', { name: 'Delete the dataset' }).click();
     await expect(page.getByRole('heading', { name: 'Datasets', exact: true })).toBeVisible();
     await page.getByRole('button', { name: 'Recently deleted' }).click();

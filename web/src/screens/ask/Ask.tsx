@@ -101,10 +101,22 @@ export default function Ask() {
               <AddRows to={{ owner: empty.username, namespace: empty.namespace, dataset: empty.name }} look="plain" />
             </div>
           )}
+          {!scope.ready && !scope.where && <Cards />}
           {scope.where && <Starts where={scope.where} chips={chips} onAsk={submit} onThere={there} />}
           {(settled || (scope.ready && !scope.where)) && <Recent />}
         </>
       )}
+    </div>
+  );
+}
+
+/** The place of the questions to begin with. */
+function Cards() {
+  return (
+    <div aria-hidden className="mt-4 grid gap-2 sm:grid-cols-2">
+      {Array.from({ length: 4 }, (_, index) => (
+        <div key={index} className="skeleton h-11" />
+      ))}
     </div>
   );
 }
@@ -119,15 +131,7 @@ function Starts({ where, chips, onAsk, onThere }: { where: Where; chips: Named[]
     if (there) onThere();
   }, [there, onThere]);
   const rest = suggested.questions.filter((question) => !kept.some((one) => one.question === question)).slice(0, Math.max(2, 4 - kept.length));
-  if (!there && kept.length + rest.length === 0) {
-    return (
-      <div aria-hidden className="mt-4 grid gap-2 sm:grid-cols-2">
-        {Array.from({ length: 4 }, (_, index) => (
-          <div key={index} className="skeleton h-11" />
-        ))}
-      </div>
-    );
-  }
+  if (!there && kept.length + rest.length === 0) return <Cards />;
   if (kept.length + rest.length === 0) return null;
   const item = (question: string, icon?: ReactNode) => (
     <li key={question}>

@@ -22,7 +22,7 @@ type Order = keyof typeof t.dataset.column.orders;
 type Known = Schemas['ColumnProfile'];
 
 const texts = t.dataset.column;
-const layout = 'grid grid-cols-[minmax(0,1fr)_96px] gap-x-4 gap-y-1 md:grid-cols-[minmax(140px,2fr)_minmax(140px,3fr)_minmax(160px,260px)_88px_88px]';
+const layout = 'grid grid-cols-[minmax(0,1fr)_96px] gap-x-4 gap-y-1 lg:grid-cols-[minmax(140px,2fr)_minmax(140px,3fr)_minmax(186px,260px)_72px_76px]';
 
 export function Columns({ at, metadata, role }: Part) {
   const waiting = metadata.rowCount > 0;
@@ -88,7 +88,7 @@ export function Columns({ at, metadata, role }: Part) {
       </div>
       {stats.isError && !missing && <Failure what={t.failure.what.profile} error={stats.error} onRetry={() => void stats.refetch()} className="mb-4" />}
       <div className="overflow-hidden rounded-md border border-line bg-surface">
-        <div aria-hidden className={cx(layout, 'border-b border-line py-2 pr-4 pl-10 text-xs font-medium text-text-3 max-md:hidden')}>
+        <div aria-hidden className={cx(layout, 'border-b border-line py-2 pr-4 pl-10 text-xs font-medium text-text-3 max-lg:hidden')}>
           <span>{texts.name}</span>
           <span>{texts.meaning}</span>
           <span>{texts.values}</span>
@@ -117,7 +117,7 @@ export function Columns({ at, metadata, role }: Part) {
                         className={cx('absolute top-3 left-4 text-text-3 transition-transform duration-120', isOpen && 'rotate-90')}
                       />
                     )}
-                    <span className="min-w-0 max-md:order-1">
+                    <span className="min-w-0 max-lg:order-1">
                       <span className="flex items-center gap-2 font-medium">
                         <span className="truncate">{column.name}</span>
                         {declared.has(column.name.toLowerCase()) && <Badge title={t.dataset.key.markTitle}>{t.dataset.key.mark}</Badge>}
@@ -126,18 +126,18 @@ export function Columns({ at, metadata, role }: Part) {
                         {typeName(column.type)}
                       </span>
                     </span>
-                    <span className={cx('line-clamp-2 min-w-0 text-sm [overflow-wrap:anywhere] max-md:order-3 max-md:col-span-2', column.description ? 'text-text-2' : 'text-text-3 max-md:hidden')}>
+                    <span className={cx('line-clamp-2 min-w-0 text-sm [overflow-wrap:anywhere] max-lg:order-3 max-lg:col-span-2', column.description ? 'text-text-2' : 'text-text-3 max-lg:hidden')}>
                       {column.description || (writable ? '' : '–')}
                     </span>
-                    <span className="min-w-0 max-md:order-4 max-md:col-span-2">{about && stats.data ? <Picture column={about} rows={stats.data.rowCount} /> : stats.isLoading && <span aria-hidden className="skeleton block h-4 w-4/5" />}</span>
-                    <span className="text-right text-sm figure max-md:order-2">{about && stats.data && <Missing share={stats.data.rowCount ? about.nulls / stats.data.rowCount : 0} />}</span>
-                    <span className="text-right text-sm text-text-2 figure max-md:hidden">
+                    <span className="min-w-0 max-lg:order-4 max-lg:col-span-2">{about && stats.data ? <Picture column={about} rows={stats.data.rowCount} /> : stats.isLoading && <span aria-hidden className="skeleton block h-4 w-4/5" />}</span>
+                    <span className="text-right text-sm figure max-lg:order-2">{about && stats.data && <Missing share={stats.data.rowCount ? about.nulls / stats.data.rowCount : 0} />}</span>
+                    <span className="text-right text-sm text-text-2 figure max-lg:hidden">
                       {about && (keys.has(column.name) ? <span title={texts.keyTitle}>{texts.key}</span> : `${about.distinctExact ? '' : texts.about}${formatNumber(about.distinct)}`)}
                     </span>
                   </button>
                   {writable && !column.description && (
                     // A button must not contain a link, so the link lies over the place of the meaning.
-                    <div className={cx(layout, 'pointer-events-none absolute inset-0 items-center py-2 pr-4 pl-10 max-md:hidden')}>
+                    <div className={cx(layout, 'pointer-events-none absolute inset-0 items-center py-2 pr-4 pl-10 max-lg:hidden')}>
                       <Link
                         to="/data/$owner/$namespace/$dataset/$tab"
                         params={{ ...at, tab: 'definition' }}
@@ -165,11 +165,11 @@ function isAbsent(error: unknown): boolean {
 }
 
 function Missing({ share }: { share: number }) {
-  if (share === 0) return <span className="text-text-3 max-md:hidden">{texts.none}</span>;
+  if (share === 0) return <span className="text-text-3 max-lg:hidden">{texts.none}</span>;
   return (
     <span className={cx('inline-flex flex-col items-end gap-1', share > 0.5 ? 'text-warn' : 'text-text-2')}>
       <span>
-        {formatPercent(share)} <span className="md:hidden">{texts.missing.toLowerCase()}</span>
+        {formatPercent(share)} <span className="lg:hidden">{texts.missing.toLowerCase()}</span>
       </span>
       <span aria-hidden className="h-1 w-14 overflow-hidden rounded-full bg-track">
         <span className={cx('block h-full rounded-full', share > 0.5 ? 'bg-warn' : 'bg-control')} style={{ width: `${share * 100}%` }} />
@@ -208,7 +208,7 @@ function Details({ column, rows }: { column: Known; rows: number }) {
           <ul className="text-sm">
             {column.topValues.map((one, index) => (
               <li key={index} className="relative flex h-6 items-center justify-between gap-4 overflow-hidden rounded-sm px-2">
-                <span aria-hidden className="absolute inset-y-0.5 left-0 rounded-sm bg-accent-soft" style={{ width: `${(one.count / most) * 100}%` }} />
+                <span aria-hidden className="absolute inset-y-0.5 left-0 rounded-sm bg-accent-soft" style={{ width: `${(one.count / rows) * 100}%` }} />
                 <span dir="auto" className={cx('relative truncate', one.value === null && 'text-text-3')}>
                   {one.value === null ? t.grid.nothing : show(one.value) || '""'}
                 </span>

@@ -221,7 +221,7 @@ function Danger(part: Part) {
       <Dialog
         open={asked !== null}
         onClose={() => setAsked(null)}
-        title={asked ? texts[asked] : ''}
+        title={asked === 'delete' ? texts.deleteTitle(at.dataset) : texts.clearTitle(at.dataset)}
         footer={
           <>
             <Button onClick={() => setAsked(null)}>{t.common.cancel}</Button>

@@ -28,7 +28,7 @@ export function AsOf({ value, onChange }: { value: string | undefined; onChange:
         ]}
       >
         <Clock size={16} strokeWidth={1.75} aria-hidden className="shrink-0" />
-        <span className="truncate">{value ? text.at(formatExact(value)) : text.now}</span>
+        <span className={cx('truncate', !value && 'max-sm:sr-only')}>{value ? text.at(formatExact(value)) : text.now}</span>
         <ChevronDown size={14} strokeWidth={1.75} aria-hidden className="shrink-0" />
       </Menu>
       <Moment open={choosing} value={value} onClose={() => setChoosing(false)} onChange={onChange} />

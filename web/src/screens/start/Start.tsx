@@ -26,7 +26,7 @@ export default function Start({ title, page = false }: { title: string; page?: b
   return (
     <div className={cx('appear mx-auto w-full max-w-170 pb-12 text-center', page ? 'px-4 pt-8 sm:px-8 sm:pt-[8vh]' : 'pt-4 sm:px-8')}>
       <Heading className={page ? 'text-2xl tracking-tight text-balance' : 'text-lg'}>{title}</Heading>
-      <p className="mx-auto mt-2 mb-6 max-w-120 text-text-2 text-pretty">{texts.text}</p>
+      <p className="mx-auto mt-2 mb-6 max-w-120 text-text-2 text-balance">{texts.text}</p>
       <Drop
         busy={false}
         onFiles={(files) => {

@@ -51,7 +51,7 @@ export function Drop({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]
           if (files.length > 0) onFiles(files);
         }}
       />
-      <p className="mt-6 max-w-110 text-sm text-text-3 text-pretty">{texts.kinds}</p>
+      <p className="mt-6 max-w-110 text-sm text-text-3 text-balance">{texts.kinds}</p>
     </div>
   );
 }

@@ -113,7 +113,7 @@ export function Target({
   return (
     <section className="appear rounded-md border border-line bg-surface">
       <header className="flex flex-wrap items-start gap-3 border-b border-line p-4 sm:p-6">
-        <div className="min-w-0 grow basis-60 sm:pt-7">
+        <div className={cx('min-w-0 grow', fixed ? 'basis-60 sm:pt-7' : 'basis-full lg:basis-60 lg:pt-7')}>
           {files.slice(0, 3).map((file) => (
             <p key={file.fileId} className="flex items-center gap-2">
               <FileIcon size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
@@ -440,7 +440,7 @@ function Loading({
           <div className="mt-4 flex flex-wrap gap-2">
             <Link to="/" search={{ about: `${at.owner}/${at.namespace}/${at.dataset}` }} className={buttonClass('primary')}>
               <MessageSquareText size={16} strokeWidth={1.75} aria-hidden />
-              {loads.ask}
+              {loads.ask(at.dataset)}
             </Link>
             <Link to="/data/$owner/$namespace/$dataset" params={at} className={buttonClass('plain')}>
               <Table2 size={16} strokeWidth={1.75} aria-hidden />
