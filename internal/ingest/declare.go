@@ -139,8 +139,8 @@ func (g *Ingest) countViolations(ctx context.Context, files []lake.File, key []l
 		view.Files = append(view.Files, fmt.Sprintf("%d%s", n, outputSuffix))
 	}
 
-	err = g.positions(ctx, mounts, engine.Query{Statement: countSQL(key), Views: []engine.View{view}, Form: engine.Rows}, func(p [4]int64) error {
-		nulls, repeated = p[0], p[1]
+	err = g.positions(ctx, mounts, engine.Query{Statement: countSQL(key), Views: []engine.View{view}, Form: engine.Rows}, func(f foundRow) error {
+		nulls, repeated = f.A, f.B
 
 		return nil
 	})

@@ -174,13 +174,22 @@ func (w *working) repeated(ctx context.Context, key []lake.Column, each func(row
 		mounts[view.Files[n]] = made.path
 	}
 
-	return w.positions(ctx, mounts, engine.Query{Statement: repeatedSQL(key, w.Bounds.SetAside+1), Views: []engine.View{view}, Form: engine.Rows}, func(p [4]int64) error {
-		return each(position{int(p[0]), p[1]}, position{int(p[2]), p[3]})
+	return w.positions(ctx, mounts, engine.Query{Statement: repeatedSQL(key, w.Bounds.SetAside+1), Views: []engine.View{view}, Form: engine.Rows}, func(f foundRow) error {
+		return each(position{int(f.A), f.B}, position{int(f.C), f.D})
 	})
 }
 
-// positions runs one of our own statements in a sealed process and calls each with the columns a, b, c and d of every row.
-func (g *Ingest) positions(ctx context.Context, mounts map[string]string, q engine.Query, each func([4]int64) error) error {
+// foundRow is a row of the result of a statement about keys.
+type foundRow struct {
+	A    int64   `json:"a"`
+	B    int64   `json:"b"`
+	C    int64   `json:"c"`
+	D    int64   `json:"d"`
+	Rows []int64 `json:"rows"`
+}
+
+// positions runs one of our own statements in a sealed process and calls each with every row of the result.
+func (g *Ingest) positions(ctx context.Context, mounts map[string]string, q engine.Query, each func(foundRow) error) error {
 	session, err := g.Engine.Open(ctx, g.Timeout)
 	if err != nil {
 		return err
@@ -208,18 +217,12 @@ func (g *Ingest) positions(ctx context.Context, mounts map[string]string, q engi
 			return keyFault(err)
 		}
 
-		var row struct {
-			A int64 `json:"a"`
-			B int64 `json:"b"`
-			C int64 `json:"c"`
-			D int64 `json:"d"`
-		}
-
+		var row foundRow
 		if err := json.Unmarshal(text.JSON, &row); err != nil {
 			return keyFault(err)
 		}
 
-		if err := each([4]int64{row.A, row.B, row.C, row.D}); err != nil {
+		if err := each(row); err != nil {
 			return err
 		}
 	}

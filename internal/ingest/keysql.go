@@ -14,6 +14,9 @@ const (
 	newRows = "new"
 )
 
+// matchRange is the number of rows of a file whose matches one row of the result lists.
+const matchRange = 1 << 16
+
 // ordinal is SQL for the order of a row among all rows of a view. A file has fewer than 2^40 rows.
 const ordinal = `(CAST(` + engine.ProvenanceFile + ` AS BIGINT) * 1099511627776 + ` + engine.ProvenanceRow + `)`
 
@@ -42,14 +45,18 @@ func repeatedSQL(key []lake.Column, limit int) string {
 		list, known, same, ordinal, newRows, limit)
 }
 
-// matchSQL returns the statement for old rows that have the key of a new row, and for new rows that have the key of a row of a
-// later file.
-func matchSQL(key []lake.Column) string {
+// matchSQL returns the statement for new rows that have the key of a row of a later file, and for old rows (with hasOld) that have the key of
+// a new row. There can be millions of them, so a row of the result lists those of a range of a file.
+func matchSQL(key []lake.Column, hasOld bool) string {
 	list, known, same := keySQL(key, "n")
 
-	return fmt.Sprintf(`WITH n AS (SELECT %[1]s, max(__file) AS "__last" FROM %[4]s WHERE %[2]s GROUP BY %[1]s)
-		SELECT 0 AS a, r.__file AS b, r.__row AS c, 0 AS d FROM %[5]s r SEMI JOIN n ON %[3]s
-		UNION ALL SELECT 1, r.__file, r.__row, 0 FROM %[4]s r JOIN n ON %[3]s WHERE r.__file < n."__last"`, list, known, same, newRows, oldRows)
+	parts := []string{fmt.Sprintf(`SELECT 1 AS a, r.__file AS b, r.__row AS c FROM %s r JOIN n ON %s WHERE r.__file < n."__last"`, newRows, same)}
+	if hasOld {
+		parts = append(parts, fmt.Sprintf(`SELECT 0, r.__file, r.__row FROM %s r SEMI JOIN n ON %s`, oldRows, same))
+	}
+
+	return fmt.Sprintf(`WITH n AS (SELECT %[1]s, max(__file) AS "__last" FROM %[2]s WHERE %[3]s GROUP BY %[1]s)
+		SELECT a, b, list(c) AS "rows" FROM (%[4]s) GROUP BY a, b, c // %[5]d`, list, newRows, known, strings.Join(parts, " UNION ALL "), matchRange)
 }
 
 // violationSQL returns the statement that finds the new rows that violate a key, in order. A row violates it if its key has a null, if an old row has

@@ -293,13 +293,19 @@ func (g *Ingest) candidates(ctx context.Context, table lake.Table, snapshot lake
 // match calls each for every row of the candidates that has the key of a new row, and for every new row that has the key of a row
 // of a later file. fresh are local files with new rows. Rows without a complete key match nothing.
 func (g *Ingest) match(ctx context.Context, snapshot lake.Snapshot, candidates []lake.File, fresh []string, key []lake.Column, each func(isNew bool, at position) error) error {
-	return g.compareKeys(ctx, snapshot, candidates, fresh, key, matchSQL(key), func(p [4]int64) error {
-		return each(p[0] == 1, position{int(p[1]), p[2]})
+	return g.compareKeys(ctx, snapshot, candidates, fresh, key, matchSQL(key, len(candidates) > 0), func(f foundRow) error {
+		for _, row := range f.Rows {
+			if err := each(f.A == 1, position{int(f.B), row}); err != nil {
+				return err
+			}
+		}
+
+		return nil
 	})
 }
 
 // compareKeys runs a statement about the keys of files of the snapshot, oldRows, and of local files, newRows.
-func (g *Ingest) compareKeys(ctx context.Context, snapshot lake.Snapshot, candidates []lake.File, fresh []string, key []lake.Column, statement string, each func([4]int64) error) error {
+func (g *Ingest) compareKeys(ctx context.Context, snapshot lake.Snapshot, candidates []lake.File, fresh []string, key []lake.Column, statement string, each func(foundRow) error) error {
 	views := []engine.View{
 		{Name: oldRows, Columns: engineColumns(keyIn(snapshot, key)), Mapped: !lake.Uniform(snapshot, candidates), Positions: true},
 		{Name: newRows, Columns: engineColumns(key), Mapped: true, Positions: true},

@@ -193,10 +193,10 @@ func (k *keyed) violations(ctx context.Context, snapshot lake.Snapshot, files []
 	first = len(k.group)
 	statement := violationSQL(k.key, len(files) > 0, k.group[0].Mode != lake.Merged, k.Bounds.SetAside+1)
 
-	err = k.compareKeys(ctx, snapshot, files, k.paths, k.key, statement, func(p [4]int64) error {
-		v := violation{at: position{int(p[0]), p[1]}, why: why(max(-p[2], 0))}
+	err = k.compareKeys(ctx, snapshot, files, k.paths, k.key, statement, func(f foundRow) error {
+		v := violation{at: position{int(f.A), f.B}, why: why(max(-f.C, 0))}
 		if v.why == isRepeated {
-			v.first = position{int(p[2]), p[3]}
+			v.first = position{int(f.C), f.D}
 		}
 
 		if !k.has(v.at) || !k.has(v.first) {

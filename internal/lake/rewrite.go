@@ -49,14 +49,17 @@ func without(parts []ingestedPart, gone *RowSet) (left []ingestedPart) {
 			last    int64 // number of the last row of made in the uploaded file
 			number  = p.FirstRow
 			skipped = p.Skipped
+			end     = p.First + p.Rows
 		)
 
-		for row := p.First; row < p.First+p.Rows; row, number = row+1, number+1 {
+		for row := p.First; row < end; {
 			for len(skipped) > 0 && skipped[0] <= number {
 				skipped, number = skipped[1:], number+1
 			}
 
 			if gone.Has(row) {
+				row, number = row+1, number+1
+
 				continue
 			}
 
@@ -69,7 +72,14 @@ func without(parts []ingestedPart, gone *RowSet) (left []ingestedPart) {
 				}
 			}
 
-			made.Rows, last, at = made.Rows+1, number, at+1
+			// Keep all rows up to the next one that is missing.
+			run := min(gone.next(row), end) - row
+			if len(skipped) > 0 {
+				run = min(run, skipped[0]-number)
+			}
+
+			made.Rows, row, number, at = made.Rows+run, row+run, number+run, at+run
+			last = number - 1
 		}
 	}
 

@@ -101,6 +101,11 @@ func TestRowSet(t *testing.T) {
 	require.False(t, set.Add(-1))
 	require.True(t, set.Has(10))
 	require.False(t, set.Has(9))
+	require.Equal(t, int64(0), set.next(0))
+	require.Equal(t, int64(10), set.next(1))
+	require.Equal(t, int64(10), set.next(10))
+	require.Equal(t, int64(11), set.next(11))
+	require.Equal(t, int64(64), NewRowSet(64).next(3))
 	require.Equal(t, int64(2), set.Count())
 	require.Equal(t, []byte{0x80, 0x20}, set.Bytes())
 }

@@ -1,5 +1,7 @@
 package lake
 
+import "math/bits"
+
 // RowSet is a set of rows of one data file, by their positions from 0. It has one bit for each row of the file.
 type RowSet struct {
 	bits  []byte // the first row is the highest bit of the first byte
@@ -24,6 +26,20 @@ func (s *RowSet) Add(row int64) bool {
 
 // Has reports whether a row of the file is in the set.
 func (s *RowSet) Has(row int64) bool { return s.bits[row/8]&(0x80>>(row%8)) != 0 }
+
+// next returns the first row of the set from the given one on, or the number of rows of the file if there is none.
+func (s *RowSet) next(row int64) int64 {
+	for row < s.rows {
+		rest := s.bits[row/8] << (row % 8)
+		if rest != 0 {
+			return row + int64(bits.LeadingZeros8(rest))
+		}
+
+		row += 8 - row%8
+	}
+
+	return s.rows
+}
 
 // Count returns the number of rows in the set.
 func (s *RowSet) Count() int64 { return s.count }

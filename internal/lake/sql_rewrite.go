@@ -18,14 +18,13 @@ const (
 		FROM lake_files f
 		LEFT JOIN lake_parts p ON p.account_id = f.account_id AND p.dataset_id = f.dataset_id AND p.file_id = f.id
 		WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = $3 ORDER BY 1`
-	sqlInsertPart = `
-		INSERT INTO lake_parts (account_id, dataset_id, file_id, first, row_count, ingestion_id, source_id, source_name, first_row, skipped)
-		VALUES ($1, $2, $3, $4, $5, $6, nullif($7, '00000000-0000-0000-0000-000000000000'::uuid), $8, $9, $10)`
 	sqlSelectStaged = `
 		SELECT object_key, size, row_count, ingestion_id, coalesce(source_id, '00000000-0000-0000-0000-000000000000'::uuid), coalesce(source_name, ''), first_row,
 			coalesce(shape, ''), columns FROM lake_files
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`
 )
+
+var partColumns = []string{"account_id", "dataset_id", "file_id", "first", "row_count", "ingestion_id", "source_id", "source_name", "first_row", "skipped"}
 
 // selectAllParts returns the parts of a file in order. A file that was not made from others is one part.
 func selectAllParts(ctx context.Context, q postgres.Querier, t Table, key string) ([]ingestedPart, error) {
@@ -43,27 +42,23 @@ func selectAllParts(ctx context.Context, q postgres.Querier, t Table, key string
 	})
 }
 
-// partsAtOnce limits how many parts are inserted in one round trip.
-const partsAtOnce = 2000
-
 // insertRewritten sets the position and the parts of a rewritten file.
 func insertRewritten(ctx context.Context, tx pgx.Tx, s Staged, from string, parts []ingestedPart, removeAt time.Time) error {
-	t, batch := s.Table, &pgx.Batch{}
-	batch.Queue(sqlUpdatePlace, t.Account, t.Dataset, s.ID, removeAt, from)
-
-	for _, p := range parts {
-		if batch.Len() == partsAtOnce {
-			if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-				return err
-			}
-
-			batch = &pgx.Batch{}
-		}
-
-		batch.Queue(sqlInsertPart, t.Account, t.Dataset, s.ID, p.First, p.Rows, p.ingestion, p.File, p.Name, p.FirstRow, append([]int64{}, p.Skipped...))
+	t := s.Table
+	if _, err := tx.Exec(ctx, sqlUpdatePlace, t.Account, t.Dataset, s.ID, removeAt, from); err != nil {
+		return err
 	}
 
-	return tx.SendBatch(ctx, batch).Close()
+	// COPY, because a file can have many thousands of parts.
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"lake_parts"}, partColumns, pgx.CopyFromSlice(len(parts), func(n int) ([]any, error) {
+		p := parts[n]
+
+		return []any{
+			t.Account, t.Dataset, s.ID, p.First, p.Rows, p.ingestion, uuid.NullUUID{UUID: p.File, Valid: p.File != uuid.Nil}, p.Name, p.FirstRow, append([]int64{}, p.Skipped...),
+		}, nil
+	}))
+
+	return err
 }
 
 // selectStagedFiles returns the staged files of ingestions in the order in which they were staged, with their columns.
