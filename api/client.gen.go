@@ -741,6 +741,7 @@ const (
 	NoticeTypeDatasetLoadFailed     NoticeType = "dataset.loadFailed"
 	NoticeTypeDatasetLoadWaiting    NoticeType = "dataset.loadWaiting"
 	NoticeTypeDatasetLoaded         NoticeType = "dataset.loaded"
+	NoticeTypeDatasetRowsDeleted    NoticeType = "dataset.rowsDeleted"
 	NoticeTypeDatasetShared         NoticeType = "dataset.shared"
 	NoticeTypeDatasetUnshared       NoticeType = "dataset.unshared"
 	NoticeTypeNamespaceShared       NoticeType = "namespace.shared"
@@ -764,6 +765,8 @@ func (e NoticeType) Valid() bool {
 	case NoticeTypeDatasetLoadWaiting:
 		return true
 	case NoticeTypeDatasetLoaded:
+		return true
+	case NoticeTypeDatasetRowsDeleted:
 		return true
 	case NoticeTypeDatasetShared:
 		return true
@@ -4126,7 +4129,8 @@ type AppendRowsParams struct {
 	// Mode Add the rows, or merge them by `key`.
 	Mode *AppendRowsParamsMode `form:"mode,omitempty" json:"mode,omitempty"`
 
-	// Key Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
+	// Key Names of the columns of the key of a merge, separated by commas. A name with a comma stands in double quotes, as in CSV: `"last, first",id`. If the dataset has a
+	// key, the parameter can be absent, and can name no other.
 	Key *RowsKey `form:"key,omitempty" json:"key,omitempty"`
 
 	// DryRun Only with `mode=merge`. Store nothing, and count the rows that would be replaced.
@@ -4217,7 +4221,8 @@ type IngestRowsParams struct {
 	// Mode Add the rows, or merge them by `key`.
 	Mode *IngestRowsParamsMode `form:"mode,omitempty" json:"mode,omitempty"`
 
-	// Key Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
+	// Key Names of the columns of the key of a merge, separated by commas. A name with a comma stands in double quotes, as in CSV: `"last, first",id`. If the dataset has a
+	// key, the parameter can be absent, and can name no other.
 	Key *RowsKey `form:"key,omitempty" json:"key,omitempty"`
 
 	// DryRun Only with `mode=merge`. Store nothing, and count the rows that would be replaced.
@@ -5132,6 +5137,7 @@ type ClientInterface interface {
 	// | `dataset.loadFailed` | `{ingestionId, mode, code}` |
 	// | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
 	// | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+	// | `dataset.rowsDeleted` | `{snapshotId, rows}` |
 	// | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
 	// | `namespace.shared`, `namespace.unshared` | the same of a namespace |
 	// | `verified.suspended` | `{username, namespace, verifiedId}` |
@@ -7105,6 +7111,7 @@ func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespa
 // | `dataset.loadFailed` | `{ingestionId, mode, code}` |
 // | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
 // | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+// | `dataset.rowsDeleted` | `{snapshotId, rows}` |
 // | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
 // | `namespace.shared`, `namespace.unshared` | the same of a namespace |
 // | `verified.suspended` | `{username, namespace, verifiedId}` |
@@ -16264,6 +16271,7 @@ type ClientWithResponsesInterface interface {
 	// | `dataset.loadFailed` | `{ingestionId, mode, code}` |
 	// | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
 	// | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+	// | `dataset.rowsDeleted` | `{snapshotId, rows}` |
 	// | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
 	// | `namespace.shared`, `namespace.unshared` | the same of a namespace |
 	// | `verified.suspended` | `{username, namespace, verifiedId}` |
@@ -24301,6 +24309,7 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 // | `dataset.loadFailed` | `{ingestionId, mode, code}` |
 // | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
 // | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+// | `dataset.rowsDeleted` | `{snapshotId, rows}` |
 // | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
 // | `namespace.shared`, `namespace.unshared` | the same of a namespace |
 // | `verified.suspended` | `{username, namespace, verifiedId}` |

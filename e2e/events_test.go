@@ -279,7 +279,8 @@ func eventTypes(t *testing.T, one, two *service, key *signer) {
 	}
 }
 
-// eventNamespace checks that the events of a namespace include those of datasets that the load itself creates, and of merges.
+// eventNamespace checks that the events of a namespace include those of datasets that the load itself creates, of merges and of
+// deleted rows.
 func eventNamespace(t *testing.T, one, two *service, key *signer) {
 	t.Helper()
 
@@ -295,7 +296,11 @@ func eventNamespace(t *testing.T, one, two *service, key *signer) {
 	merged.name = "merged"
 	merged.loaded(`"mode": "merge", "key": ["id"]`, "id,n\n1,1\n2,2\n3,3\n")
 	require.Equal(t, http.StatusOK, merged.call(http.MethodPost, "/rows?mode=merge&key=id", `{"data": [{"id": 1, "n": 5}]}`).status)
-	inside.awaits(4)
+	require.Equal(t, int64(2), merged.deleteRows(`{"condition": "id < 3"}`).RowCount)
+	require.Zero(t, merged.deleteRows(`{"condition": "id < 3"}`).RowCount, "there is no event of it")
+	require.Zero(t, merged.deleteRows(`{"condition": "true", "dryRun": true}`).RowCount-1)
+	merged.stored(`{"data": [{"id": 4, "n": 4}]}`)
+	inside.awaits(6)
 
 	var got []string
 
@@ -303,11 +308,13 @@ func eventNamespace(t *testing.T, one, two *service, key *signer) {
 		got = append(got, e.Type+" "+e.Data.Dataset)
 	}
 
-	require.Equal(t, []string{"dataset.loadFailed fresh", "dataset.loaded fresh", "dataset.loaded merged", "dataset.loaded merged"}, got)
+	require.Equal(t, []string{"dataset.loadFailed fresh", "dataset.loaded fresh", "dataset.loaded merged", "dataset.loaded merged", "dataset.rowsDeleted merged", "dataset.loaded merged"}, got)
 	require.Equal(t, int64(3), *inside.events()[2].Data.Rows)
 	require.NotEmpty(t, inside.events()[2].Data.IngestionID)
 	require.Equal(t, int64(1), *inside.events()[3].Data.Rows)
 	require.Empty(t, inside.events()[3].Data.IngestionID)
+	require.Equal(t, int64(2), *inside.events()[4].Data.Rows)
+	require.NotEmpty(t, inside.events()[4].Data.SnapshotID)
 }
 
 // eventRights checks that nobody gets an event about what they may not see, and that everybody gets those of what they may see.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,21 @@ func TestMergeRows(t *testing.T) {
 
 	mergeRefused(t, d)
 	mergeTogether(t, d)
+	mergeCommas(t, newFilled(t, s, "ada", d.bearer))
+}
+
+// mergeCommas merges by columns whose names have commas and quotes.
+func mergeCommas(t *testing.T, d *filled) {
+	t.Helper()
+
+	const key = `"last, first",n,b "c"`
+
+	d.stored(`{"data": [{"last, first": "Bell, Ada", "n": 1, "b \"c\"": 1, "v": 1}, {"last, first": "Bell, Eve", "n": 1, "b \"c\"": 1, "v": 1}]}`)
+
+	answer := d.merge(url.QueryEscape(key), `{"data": [{"last, first": "Bell, Ada", "n": 1, "b \"c\"": 1, "v": 2}, {"last, first": "Bell, Ada", "n": 1, "b \"c\"": 2, "v": 3}]}`)
+	require.Equal(t, http.StatusOK, answer.status, answer.body)
+	require.Equal(t, [][]any{{1.0}, {2.0}, {3.0}}, values(d.result(`SELECT v FROM orders ORDER BY v`, "").Data, "v"))
+	require.Equal(t, []string{"key"}, requireFault(t, "an open quote", d.merge(url.QueryEscape("\"n\n"), `{"data": [{"n": 1}]}`), 422, "VALIDATION_FAILED"))
 }
 
 func values(rows []map[string]any, names ...string) (list [][]any) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,18 @@ import (
 
 	"quern.dev/quern/api"
 )
+
+// asLine returns names as the parameter of a request: as a line of CSV, because a name may have a comma.
+func asLine(names []string) string {
+	var line strings.Builder
+
+	w := csv.NewWriter(&line)
+	_ = w.Write(names) // a builder has no errors
+
+	w.Flush()
+
+	return strings.TrimSuffix(line.String(), "\n")
+}
 
 func (p *program) rowsDelete() *cobra.Command {
 	var (
@@ -113,7 +126,7 @@ func (p *program) rowsMerge() *cobra.Command {
 		defer file.Close()
 
 		done, err := api.Read[api.Indexed](client.AppendRowsWithBody(ctx, at.owner, at.namespace, at.dataset, &api.AppendRowsParams{
-			Mode: new(api.AppendRowsParamsModeMerge), Key: given[string](strings.Join(key, ",")), DryRun: &dryRun, IdempotencyKey: new(uuid.NewString()),
+			Mode: new(api.AppendRowsParamsModeMerge), Key: given[string](asLine(key)), DryRun: &dryRun, IdempotencyKey: new(uuid.NewString()),
 		}, media, file))
 		if err != nil {
 			return err

@@ -29,6 +29,7 @@ const (
 	LoadFailed        Type = "dataset.loadFailed"
 	LoadWaiting       Type = "dataset.loadWaiting"
 	ColumnsChanged    Type = "dataset.columnsChanged"
+	RowsDeleted       Type = "dataset.rowsDeleted"
 	DatasetShared     Type = "dataset.shared"
 	DatasetUnshared   Type = "dataset.unshared"
 	NamespaceShared   Type = "namespace.shared"
@@ -45,7 +46,7 @@ const (
 // Types returns all types.
 func Types() []Type {
 	return []Type{
-		Loaded, LoadFailed, LoadWaiting, ColumnsChanged, DatasetShared, DatasetUnshared, NamespaceShared, NamespaceUnshared, VerifiedSuspended,
+		Loaded, LoadFailed, LoadWaiting, ColumnsChanged, RowsDeleted, DatasetShared, DatasetUnshared, NamespaceShared, NamespaceUnshared, VerifiedSuspended,
 		RunCompleted, RunFailed, RunCancelled, RunWaiting, WebhookTest, WebhookDisabled,
 	}
 }

@@ -189,6 +189,10 @@ func (d *deletion) commit(ctx context.Context, tx postgres.Tx, made lake.Snapsho
 			err = d.Catalog.SetValuesTx(ctx, tx, d.dataset.Account, d.dataset.ID, nil)
 		}
 
+		if err == nil {
+			err = d.tellDeletedTx(ctx, tx)
+		}
+
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,14 @@ func (g *Ingest) tellLoadedTx(ctx context.Context, tx postgres.Tx, dataset catal
 	return event.WriteTx(ctx, tx, events...)
 }
 
+// tellDeletedTx writes the event of deleted rows.
+func (d *deletion) tellDeletedTx(ctx context.Context, tx postgres.Tx) error {
+	e := d.dataset.Event(event.RowsDeleted, d.Now())
+	e.Data.SnapshotID, e.Data.Rows = &d.removed.Snapshot, &d.removed.Rows
+
+	return event.WriteTx(ctx, tx, e)
+}
+
 // failTx ends an ingestion with a failure, and writes the event. The caller of posted rows gets the failure as the answer, and that of a dry
 // run waits for it, so they have no event.
 func (g *Ingest) failTx(ctx context.Context, tx postgres.Tx, i Ingestion, reason error) error {

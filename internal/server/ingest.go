@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/csv"
 	"encoding/json"
 	"io"
 	"mime"
@@ -288,6 +289,19 @@ func optionalText(text string) *string {
 	return &text
 }
 
+// names returns the names in a parameter, which are written as a line of CSV: a name may have a comma.
+func names(list string) ([]string, error) {
+	line := csv.NewReader(strings.NewReader(list))
+	line.LazyQuotes = true // a quote within a name needs no quotes
+
+	found, err := line.Read()
+	if err != nil {
+		return nil, fault.Invalid("key", "must be names of columns, separated by commas. A name with a comma stands in double quotes.")
+	}
+
+	return found, nil
+}
+
 // appendRows adds the rows of the body to a dataset. It is not a generated handler, because a sealed process parses the
 // body.
 func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
@@ -315,7 +329,10 @@ func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if given := r.URL.Query(); given.Has("key") {
-		rows.Key = strings.Split(given.Get("key"), ",")
+		var err error
+		if rows.Key, err = names(given.Get("key")); err != nil {
+			return err
+		}
 	}
 
 	rows.DryRun = r.URL.Query().Get("dryRun") == "true"

@@ -2478,6 +2478,7 @@ export interface paths {
          *     | `dataset.loadFailed` | `{ingestionId, mode, code}` |
          *     | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
          *     | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+         *     | `dataset.rowsDeleted` | `{snapshotId, rows}` |
          *     | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
          *     | `namespace.shared`, `namespace.unshared` | the same of a namespace |
          *     | `verified.suspended` | `{username, namespace, verifiedId}` |
@@ -4716,7 +4717,7 @@ export interface components {
             nextCursor?: string;
         };
         /** @enum {string} */
-        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "webhook.test" | "webhook.disabled";
+        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "webhook.test" | "webhook.disabled";
         NewWebhook: {
             /** @description Where to send events. */
             url: string;
@@ -5292,7 +5293,8 @@ export interface components {
         /** @description Add the rows, or merge them by `key`. */
         RowsMode: "append" | "merge";
         /**
-         * @description Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
+         * @description Names of the columns of the key of a merge, separated by commas. A name with a comma stands in double quotes, as in CSV: `"last, first",id`. If the dataset has a
+         *     key, the parameter can be absent, and can name no other.
          * @example order_id,line
          */
         RowsKey: string;
@@ -6894,7 +6896,8 @@ export interface operations {
                 /** @description Add the rows, or merge them by `key`. */
                 mode?: components["parameters"]["RowsMode"];
                 /**
-                 * @description Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
+                 * @description Names of the columns of the key of a merge, separated by commas. A name with a comma stands in double quotes, as in CSV: `"last, first",id`. If the dataset has a
+                 *     key, the parameter can be absent, and can name no other.
                  * @example order_id,line
                  */
                 key?: components["parameters"]["RowsKey"];
@@ -7875,7 +7878,8 @@ export interface operations {
                 /** @description Add the rows, or merge them by `key`. */
                 mode?: components["parameters"]["RowsMode"];
                 /**
-                 * @description Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
+                 * @description Names of the columns of the key of a merge, separated by commas. A name with a comma stands in double quotes, as in CSV: `"last, first",id`. If the dataset has a
+                 *     key, the parameter can be absent, and can name no other.
                  * @example order_id,line
                  */
                 key?: components["parameters"]["RowsKey"];

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import decimal
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -287,6 +289,13 @@ def _typed(value: Any) -> Any:
 def names_of(names: str | Sequence[str] | None) -> list[str]:
     """Return one name or several as a list."""
     return [names] if isinstance(names, str) else list(names or ())
+
+
+def line_of(names: Sequence[str]) -> str:
+    """Return names as a parameter of a request: as a line of CSV, because a name may have a comma."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def when(value: datetime.datetime | datetime.date | str | None) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from .. import _tables, _wire
 from .._errors import NotFound, QuernError
-from .._models import Deleted, Load, Merged, Parameters, deleted_of, load_of, merged_of, names_of, parameters_of
+from .._models import Deleted, Load, Merged, Parameters, deleted_of, line_of, load_of, merged_of, names_of, parameters_of
 from ._compat import in_thread, sleep
 from ._events import Events, follow
 from ._http import Http
@@ -75,7 +75,7 @@ class Dataset:
         lacks is null afterwards. All rows are merged, or none. With ``dry_run`` nothing changes, and ``replaced`` says how many rows
         would be replaced. For files use ``Namespace.upload`` with ``mode="merge"``.
         """
-        params = {"mode": "merge", "key": ",".join(names_of(key)) or None, "dryRun": "true" if dry_run else None}
+        params = {"mode": "merge", "key": line_of(names_of(key)) or None, "dryRun": "true" if dry_run else None}
         return merged_of(self._post(rows, params))
 
     def _post(self, rows: Rows, params: Mapping[str, Any]) -> Any:
