@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 )
 
@@ -15,6 +16,8 @@ type kind struct {
 	json func(value string) string
 	file func(value string) string // for Parquet
 	line func(value string) string // for delimited text
+	// arrow is the type of the values for files in Arrow, if DuckDB's memory has them in that way. It is nil for others.
+	arrow arrow.DataType
 }
 
 const safeInteger = 9007199254740991 // JSON readers lose digits of larger integers
@@ -66,6 +69,44 @@ const exactDigits = 15
 
 // kindOf returns the kind for a DuckDB type.
 func kindOf(logical duckdb.LogicalType) kind {
+	k := sqlKind(logical)
+	k.arrow = arrowType(logical, k)
+
+	return k
+}
+
+// arrowType returns the Arrow type of a value that DuckDB's memory has as Arrow needs it, after its conversion for files.
+// It returns nil for all others.
+func arrowType(logical duckdb.LogicalType, k kind) arrow.DataType {
+	types := map[duckdb.Type]arrow.DataType{
+		duckdb.TypeBoolean: arrow.FixedWidthTypes.Boolean,
+		duckdb.TypeTinyInt: arrow.PrimitiveTypes.Int8, duckdb.TypeSmallInt: arrow.PrimitiveTypes.Int16,
+		duckdb.TypeInteger: arrow.PrimitiveTypes.Int32, duckdb.TypeBigInt: arrow.PrimitiveTypes.Int64,
+		duckdb.TypeUTinyInt: arrow.PrimitiveTypes.Uint8, duckdb.TypeUSmallInt: arrow.PrimitiveTypes.Uint16,
+		duckdb.TypeUInteger: arrow.PrimitiveTypes.Uint32, duckdb.TypeUBigInt: arrow.PrimitiveTypes.Uint64,
+		duckdb.TypeFloat: arrow.PrimitiveTypes.Float32, duckdb.TypeDouble: arrow.PrimitiveTypes.Float64,
+		duckdb.TypeVarchar: arrow.BinaryTypes.String, duckdb.TypeStringLiteral: arrow.BinaryTypes.String, duckdb.TypeBlob: arrow.BinaryTypes.Binary,
+		duckdb.TypeDate: arrow.FixedWidthTypes.Date32, duckdb.TypeTime: arrow.FixedWidthTypes.Time64us,
+		duckdb.TypeTimestamp: &arrow.TimestampType{Unit: arrow.Microsecond}, duckdb.TypeTimestampTZ: arrow.FixedWidthTypes.Timestamp_us,
+		duckdb.TypeHugeInt: &arrow.Decimal128Type{Precision: hugeDigits}, // is cast
+	}
+
+	switch id := duckdb.GetTypeId(logical); {
+	case id == duckdb.TypeDecimal:
+		return &arrow.Decimal128Type{Precision: int32(duckdb.DecimalWidth(logical)), Scale: int32(duckdb.DecimalScale(logical))}
+	case types[id] != nil:
+		return types[id]
+	case k.file != nil: // all other conversions for files return texts
+		return arrow.BinaryTypes.String
+	default:
+		return nil
+	}
+}
+
+// hugeDigits is the number of decimal digits that fit into a HUGEINT.
+const hugeDigits = 38
+
+func sqlKind(logical duckdb.LogicalType) kind {
 	if duckdb.LogicalTypeGetAlias(logical) == "JSON" {
 		return kind{name: "json"}
 	}

@@ -2,18 +2,11 @@ package duckdb
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 
 	"quern.dev/quern/internal/engine"
@@ -90,32 +83,54 @@ const (
 
 // file writes the whole result to a file.
 func (p *program) file(d described, q engine.Query) (engine.Ran, error) {
-	ran, err := p.copyTo(d, q)
-	if err == nil && q.Form == engine.Arrow {
-		ran.File, err = arrowFile, p.toArrow(func(int64, int64) {})
+	if q.Form == engine.Arrow {
+		return p.toArrow(d, q, func(int64, int64) {})
 	}
+
+	return p.copyTo(d, q)
+}
+
+// copyTo writes the result as CSV or Parquet.
+func (p *program) copyTo(d described, q engine.Query) (ran engine.Ran, err error) {
+	if ran.Truncated, err = p.cut(q); err != nil {
+		return ran, err
+	}
+
+	options := `FORMAT parquet, COMPRESSION zstd`
+
+	switch {
+	case q.Form == engine.CSV || q.Form == engine.EscapedCSV:
+		options = `FORMAT csv, HEADER true`
+	case q.Form == engine.Arrow: // the file is only read by convertParquet
+		options = `FORMAT parquet, COMPRESSION snappy`
+	}
+
+	ran.File = outputFile
+	ran.Rows, err = p.db.change(p.all(d, q, `COPY (`, `) TO `+text(filepath.Join(p.tmp, outputFile))+` (`+options+`)`))
 
 	return ran, err
 }
 
-// copyTo writes the result as CSV or Parquet; as Parquet too if it becomes Arrow. A result with a row limit is first
-// stored in a table, to detect whether it was cut.
-func (p *program) copyTo(d described, q engine.Query) (ran engine.Ran, err error) {
-	if q.Rows > 0 {
-		if err := p.db.exec(p.over(`CREATE TEMP TABLE `+cutResult+` AS `, `*`, limited(q.Rows+1, true))); err != nil {
-			return ran, err
-		}
-
-		more, err := p.db.value(fmt.Sprintf(`SELECT CAST(count(*) > %d AS VARCHAR) FROM %s`, q.Rows, cutResult))
-		if err != nil {
-			return ran, err
-		}
-
-		if more == "true" {
-			ran.Truncated = engine.ByRows
-		}
+// cut stores a result with a row limit in a table, to detect whether the limit cuts it. It returns the limit that did.
+func (p *program) cut(q engine.Query) (by string, err error) {
+	if q.Rows == 0 {
+		return "", nil
 	}
 
+	if err := p.db.exec(p.over(`CREATE TEMP TABLE `+cutResult+` AS `, `*`, limited(q.Rows+1, true))); err != nil {
+		return "", err
+	}
+
+	more, err := p.db.value(fmt.Sprintf(`SELECT CAST(count(*) > %d AS VARCHAR) FROM %s`, q.Rows, cutResult))
+	if err == nil && more == "true" {
+		by = engine.ByRows
+	}
+
+	return by, err
+}
+
+// all returns a statement for all rows up to the limit, with their values as the form of the file needs them.
+func (p *program) all(d described, q engine.Query, before, after string) string {
 	columns, isCSV := make([]string, len(d.columns)), q.Form == engine.CSV || q.Form == engine.EscapedCSV
 
 	for i, c := range d.columns {
@@ -134,80 +149,12 @@ func (p *program) copyTo(d described, q engine.Query) (ran engine.Ran, err error
 		}
 	}
 
-	options := `FORMAT parquet, COMPRESSION zstd`
-
-	switch {
-	case isCSV:
-		options = `FORMAT csv, HEADER true`
-	case q.Form == engine.Arrow: // the file is only read by toArrow
-		options = `FORMAT parquet, COMPRESSION snappy`
-	}
-
-	ran.File = outputFile
-	list, to := strings.Join(columns, ", "), limited(q.Rows, q.Rows > 0)+`) TO `+text(filepath.Join(p.tmp, outputFile))+` (`+options+`)`
-
-	statement := `COPY (SELECT ` + list + ` FROM ` + cutResult + to
+	list := strings.Join(columns, ", ")
 	if q.Rows == 0 {
-		statement = p.over(`COPY (`, list, to)
+		return p.over(before, list, after)
 	}
 
-	ran.Rows, err = p.db.change(statement)
-
-	return ran, err
-}
-
-const (
-	arrowFile  = "result.arrow"
-	arrowBatch = 16 << 10 // rows
-)
-
-// toArrow converts the Parquet file of the result to an Arrow stream. It calls each after every record batch with the
-// rows of the batch and the size of the file so far.
-func (p *program) toArrow(each func(rows, size int64)) error {
-	from, err := file.OpenParquetFile(filepath.Join(p.tmp, outputFile), false, file.WithReadProps(parquet.NewReaderProperties(memory.DefaultAllocator)))
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-
-	reader, err := pqarrow.NewFileReader(from, pqarrow.ArrowReadProperties{BatchSize: arrowBatch, Parallel: true}, memory.DefaultAllocator)
-	if err != nil {
-		return err
-	}
-
-	records, err := reader.GetRecordReader(context.Background(), nil, nil)
-	if err != nil {
-		return err
-	}
-	defer records.Release()
-
-	to, err := os.OpenFile(filepath.Join(p.tmp, arrowFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-
-	buffered := &counted{to: bufio.NewWriterSize(to, 1<<20)}
-	writer := ipc.NewWriter(buffered, ipc.WithSchema(records.Schema()))
-
-	for records.Next() {
-		batch := records.RecordBatch()
-		if err := writer.Write(batch); err != nil {
-			return err
-		}
-
-		each(batch.NumRows(), buffered.size)
-	}
-
-	if err := records.Err(); err != nil {
-		return err
-	}
-
-	if err := writer.Close(); err != nil {
-		return err
-	}
-
-	return errors.Join(buffered.to.Flush(), to.Close())
+	return before + `SELECT ` + list + ` FROM ` + cutResult + limited(q.Rows, true) + after
 }
 
 // counted is a buffered writer that also records how many bytes were written.

@@ -32,25 +32,20 @@ func (p *program) pieces(d described, q engine.Query, conn *sandbox.Conn) (engin
 func (p *program) cutResult(d described, q engine.Query) (ran engine.Ran, err error) {
 	cut := &cutter{limit: *q.Pieces}
 
-	if q.Form == engine.Rows {
+	switch q.Form {
+	case engine.Rows:
 		ran.File, err = outputFile, p.writeLines(d, cut)
 		ran.Rows = cut.rows
-	} else {
-		ran, err = p.copyTo(d, q)
-	}
-
-	if err != nil {
-		return ran, err
-	}
-
-	switch q.Form {
-	case engine.Rows: // is cut while it is written
-	case engine.Parquet:
-		err = p.cutParquet(cut)
-	case engine.CSV, engine.EscapedCSV:
-		err = p.cutCSV(cut)
 	case engine.Arrow:
-		ran.File, err = arrowFile, p.arrowPieces(cut)
+		ran, err = p.arrowPieces(d, q, cut)
+	case engine.Parquet:
+		if ran, err = p.copyTo(d, q); err == nil {
+			err = p.cutParquet(cut)
+		}
+	case engine.CSV, engine.EscapedCSV:
+		if ran, err = p.copyTo(d, q); err == nil {
+			err = p.cutCSV(cut)
+		}
 	}
 
 	if err != nil {
@@ -157,34 +152,34 @@ func (p *program) writeLines(d described, cut *cutter) error {
 // arrowEnd ends an Arrow stream.
 var arrowEnd = []byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0} //nolint:gochecknoglobals // read only
 
-// arrowPieces converts the Parquet file of the result to an Arrow stream. Each piece is a stream with the same schema.
-func (p *program) arrowPieces(cut *cutter) error {
+// arrowPieces writes the result as an Arrow stream. Each piece is a stream with the same schema.
+func (p *program) arrowPieces(d described, q engine.Query, cut *cutter) (ran engine.Ran, err error) {
 	cut.tail = cut.keep(arrowEnd)
 
-	if err := p.toArrow(cut.add); err != nil {
-		return err
+	if ran, err = p.toArrow(d, q, cut.add); err != nil {
+		return ran, err
 	}
 
 	from, err := os.Open(filepath.Join(p.tmp, arrowFile))
 	if err != nil {
-		return err
+		return ran, err
 	}
 	defer from.Close()
 
 	// A message begins with a mark and the length of its metadata. A schema has nothing else.
 	start := make([]byte, 8)
 	if _, err := io.ReadFull(from, start); err != nil {
-		return err
+		return ran, err
 	}
 
 	schema := make([]byte, 8+int64(binary.LittleEndian.Uint32(start[4:])))
 	if _, err := from.ReadAt(schema, 0); err != nil {
-		return err
+		return ran, err
 	}
 
 	cut.setHead(cut.keep(schema))
 
-	return os.Remove(filepath.Join(p.tmp, outputFile))
+	return ran, nil
 }
 
 // setHead sets the head of the pieces that follow the first one, also of those that were made before it was known.
