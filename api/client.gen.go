@@ -861,6 +861,24 @@ func (e QueryRequestOverflow) Valid() bool {
 	}
 }
 
+// Defines values for QueryRequestParquetVersion.
+const (
+	N1 QueryRequestParquetVersion = 1
+	N2 QueryRequestParquetVersion = 2
+)
+
+// Valid indicates whether the value is a known member of the QueryRequestParquetVersion enum.
+func (e QueryRequestParquetVersion) Valid() bool {
+	switch e {
+	case N1:
+		return true
+	case N2:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for QuestionAgent.
 const (
 	QuestionAgentAssistant QuestionAgent = "assistant"
@@ -3006,6 +3024,9 @@ type QueryRequest struct {
 	// A name has at most 63 ASCII letters, digits and underscores, and is compared without case.
 	Parameters any `json:"parameters,omitempty"`
 
+	// ParquetVersion For Parquet. Files of version 2 are smaller, and are written and read in less time, but some programs do not read them. pyarrow, polars and DuckDB do.
+	ParquetVersion *QueryRequestParquetVersion `json:"parquetVersion,omitempty"`
+
 	// Query One read-only SQL statement.
 	Query string `json:"query"`
 
@@ -3019,6 +3040,9 @@ type QueryRequest struct {
 // QueryRequestOverflow `statement`: if the result has more rows or bytes than allowed, the answer is 202 with a long statement that computes all of it. It takes precedence
 // over `truncate`.
 type QueryRequestOverflow string
+
+// QueryRequestParquetVersion For Parquet. Files of version 2 are smaller, and are written and read in less time, but some programs do not read them. pyarrow, polars and DuckDB do.
+type QueryRequestParquetVersion int
 
 // QueryResult defines model for QueryResult.
 type QueryResult struct {

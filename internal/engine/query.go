@@ -56,8 +56,9 @@ type Query struct {
 	Source         int             `json:"source"` // index of the view that ProvenanceTree reads
 	Explain        bool            `json:"explain,omitempty"`
 	Form           Form            `json:"form"`
-	Rows           int64           `json:"rows"`  // limit; 0 means no limit
-	Bytes          int64           `json:"bytes"` // limit for the bytes of all rows; 0 means no limit
+	ParquetVersion int             `json:"parquetVersion,omitempty"` // of the form Parquet; 0 means 1
+	Rows           int64           `json:"rows"`                     // limit; 0 means no limit
+	Bytes          int64           `json:"bytes"`                    // limit for the bytes of all rows; 0 means no limit
 	Memory         int64           `json:"memory"`
 	Threads        int             `json:"threads"`
 	Disk           int64           `json:"disk"`

@@ -282,10 +282,15 @@ type longRequest struct {
 	Query      string     `json:"query"`
 	AsOf       *time.Time `json:"asOf,omitempty"`
 	Parameters Parameters `json:"parameters"`
+
+	ParquetVersion int `json:"parquetVersion,omitempty"`
 }
 
 func (l Long) request() (string, error) {
-	r := longRequest{Username: l.Want.Username, Namespace: l.Want.Namespace, Dataset: l.Want.Dataset, Query: l.Want.Text, Parameters: l.Want.Parameters}
+	r := longRequest{
+		Username: l.Want.Username, Namespace: l.Want.Namespace, Dataset: l.Want.Dataset, Query: l.Want.Text, Parameters: l.Want.Parameters,
+		ParquetVersion: l.Want.ParquetVersion,
+	}
 	if !l.Want.AsOf.IsZero() {
 		r.AsOf = &l.Want.AsOf
 	}
@@ -306,7 +311,7 @@ func statementOf(request, format string) (want Statement, err error) {
 		return want, err
 	}
 
-	want = Statement{Username: r.Username, Namespace: r.Namespace, Dataset: r.Dataset, Text: r.Query, Parameters: r.Parameters}
+	want = Statement{Username: r.Username, Namespace: r.Namespace, Dataset: r.Dataset, Text: r.Query, Parameters: r.Parameters, ParquetVersion: r.ParquetVersion}
 	if r.AsOf != nil {
 		want.AsOf = *r.AsOf
 	}

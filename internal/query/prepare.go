@@ -153,7 +153,7 @@ func (r *running) prepare(ctx context.Context, who auth.Principal, want Statemen
 		return query, err
 	}
 
-	query = engine.Query{Statement: r.local.text, Schema: r.local.home, Explain: want.Explain, Form: want.Form, Rows: r.rows(s), Bytes: r.MaxBytes}
+	query = engine.Query{Statement: r.local.text, Schema: r.local.home, Explain: want.Explain, Form: want.Form, ParquetVersion: want.ParquetVersion, Rows: r.rows(s), Bytes: r.MaxBytes}
 	if want.pieces != nil {
 		query.Rows, query.Bytes, query.Pieces = 0, 0, want.pieces
 	}

@@ -97,8 +97,10 @@ type Statement struct {
 	Explain bool
 	AsOf    time.Time // moment of the data; zero means now
 	Form    Form
-	Pinned  map[uuid.UUID]uuid.UUID // snapshots to read, by dataset; they take precedence over AsOf
-	OfRun   bool                    // wait for a slot until the run ends; a request is refused after Config.WaitTimeout
+	// ParquetVersion is the version of a result in Parquet. 0 means 1, which every program reads.
+	ParquetVersion int
+	Pinned         map[uuid.UUID]uuid.UUID // snapshots to read, by dataset; they take precedence over AsOf
+	OfRun          bool                    // wait for a slot until the run ends; a request is refused after Config.WaitTimeout
 	// BeforeRead is called with the snapshots before any data is read. An error stops the statement. It may be nil.
 	BeforeRead func(ctx context.Context, reads []Read) error
 

@@ -124,7 +124,7 @@ func statement(body api.QueryRequest, form query.Form) (query.Statement, error) 
 
 	want := query.Statement{
 		Username: value(body.Username), Namespace: value(body.Namespace), Dataset: value(body.Dataset), Text: body.Query, Parameters: given, Form: form,
-		Explain: value(body.Explain), AsOf: value(body.AsOf),
+		Explain: value(body.Explain), AsOf: value(body.AsOf), ParquetVersion: int(value(body.ParquetVersion)),
 	}
 
 	if want.Explain && form != query.Rows {

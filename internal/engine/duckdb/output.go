@@ -103,6 +103,8 @@ func (p *program) copyTo(d described, q engine.Query) (ran engine.Ran, err error
 		options = `FORMAT csv, HEADER true`
 	case q.Form == engine.Arrow: // the file is only read by convertParquet
 		options = `FORMAT parquet, COMPRESSION snappy`
+	case q.ParquetVersion == 2: // integers are written as differences, and texts and doubles in an order that compresses better
+		options += `, PARQUET_VERSION v2`
 	}
 
 	ran.File = outputFile

@@ -29,12 +29,15 @@ func TestPieces(t *testing.T) {
 		none    = `SELECT ` + columns + ` FROM range(0)`
 	)
 
-	for _, form := range []engine.Form{engine.Parquet, engine.Arrow, engine.CSV, engine.EscapedCSV, engine.Rows} {
+	for i, form := range []engine.Form{engine.Parquet, engine.Arrow, engine.CSV, engine.EscapedCSV, engine.Rows, engine.Parquet} {
 		for statement, rows := range map[string]int{some: 500_000, none: 0} {
-			t.Run(fmt.Sprintf("%s of %d rows", form, rows), func(t *testing.T) {
+			version := 1 + i/5 // the last one is Parquet of version 2
+
+			t.Run(fmt.Sprintf("%s %d of %d rows", form, version, rows), func(t *testing.T) {
 				t.Parallel()
 
 				q := asked(statement, form)
+				q.ParquetVersion = version
 				q.Pieces = &engine.PieceSize{Rows: 130_000, Bytes: 64 << 20}
 
 				p := inProcess(t)

@@ -3804,6 +3804,12 @@ export interface components {
              */
             format?: components["schemas"]["StatementFormat"] | null;
             /**
+             * @description For Parquet. Files of version 2 are smaller, and are written and read in less time, but some programs do not read them. pyarrow, polars and DuckDB do.
+             * @default 1
+             * @enum {integer|null}
+             */
+            parquetVersion?: 1 | 2 | null;
+            /**
              * @description For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
              *     apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
              * @default false

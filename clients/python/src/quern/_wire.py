@@ -1550,6 +1550,7 @@ class QueryRequest(TypedDict):
     truncate: NotRequired[bool]
     overflow: NotRequired[Literal['statement']]
     format: NotRequired[StatementFormat]
+    parquetVersion: NotRequired[Literal[1, 2]]
     escapeFormulas: NotRequired[bool]
 
 
