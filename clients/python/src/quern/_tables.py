@@ -38,11 +38,14 @@ def is_parquet(content: bytes) -> bool:
     return content[:4] == b"PAR1"
 
 
-def table(contents: Iterable[bytes]) -> Any:
-    """Return a pyarrow.Table of Arrow streams or Parquet files that have one schema."""
-    pa = need("pyarrow", "arrow")
-    tables = [_as_in_streams(_read(content)) for content in contents]
-    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+def table(content: bytes) -> Any:
+    """Return a pyarrow.Table of an Arrow stream or a Parquet file."""
+    return _as_in_streams(_read(content))
+
+
+def joined_tables(tables: list[Any]) -> Any:
+    """Return a pyarrow.Table of tables that have one schema."""
+    return tables[0] if len(tables) == 1 else need("pyarrow", "arrow").concat_tables(tables)
 
 
 def _read(content: bytes) -> Any:
@@ -68,7 +71,7 @@ def _as_in_streams(rows: Any) -> Any:
 def batches(content: bytes) -> Iterator[Any]:
     """Yield the record batches of an Arrow stream or of a Parquet file."""
     if not is_parquet(content):
-        yield from table([content]).to_batches()
+        yield from table(content).to_batches()
         return
     pa = need("pyarrow", "arrow")
     for batch in need("pyarrow.parquet", "arrow").ParquetFile(pa.BufferReader(content)).iter_batches():
@@ -81,29 +84,33 @@ def pandas_of(arrow: Any) -> Any:
     return arrow.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
-def polars_of(contents: Iterable[bytes], json: Iterable[str] = ()) -> Any:
-    """Return a polars.DataFrame of Arrow streams or Parquet files. ``json`` names the columns of JSON, which are bytes in Parquet."""
+def frame(content: bytes, json: Iterable[str] = ()) -> Any:
+    """Return a polars.DataFrame of an Arrow stream or a Parquet file. ``json`` names the columns of JSON, which are bytes in Parquet."""
     polars = need("polars", "polars")
-    frames = []
-    for content in contents:
-        if is_parquet(content):
-            frames.append(polars.read_parquet(io.BytesIO(content)).with_columns(polars.col(name).cast(polars.String) for name in json))
-        else:
-            frames.append(polars.read_ipc_stream(io.BytesIO(content)))
-    return polars.concat(frames)
+    if is_parquet(content):
+        return polars.read_parquet(io.BytesIO(content)).with_columns(polars.col(name).cast(polars.String) for name in json)
+    return polars.read_ipc_stream(io.BytesIO(content))
 
 
-def rows_of(contents: Iterable[bytes], json: Iterable[str] = ()) -> list[dict[str, Any]]:
-    if installed("pyarrow"):
-        rows: list[dict[str, Any]] = table(contents).to_pylist()
-        return rows
-    dicts: list[dict[str, Any]] = polars_of(contents, json).to_dicts()
-    return dicts
+def joined_frames(frames: list[Any]) -> Any:
+    """Return a polars.DataFrame of DataFrames that have one schema."""
+    return frames[0] if len(frames) == 1 else need("polars", "polars").concat(frames)
+
+
+def any_table(stream: bytes) -> Any:
+    """Return the rows of an Arrow stream as the package that is installed has them."""
+    return table(stream) if installed("pyarrow") else frame(stream)
+
+
+def rows_of(arrow_or_frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a pyarrow.Table or a polars.DataFrame."""
+    rows: list[dict[str, Any]] = arrow_or_frame.to_pylist() if hasattr(arrow_or_frame, "to_pylist") else arrow_or_frame.to_dicts()
+    return rows
 
 
 def rows_in(stream: bytes) -> int:
     """Return the number of rows of an Arrow stream."""
-    return int(table([stream]).num_rows) if installed("pyarrow") else int(polars_of([stream]).height)
+    return len(any_table(stream))
 
 
 def is_frame(value: Any) -> bool:

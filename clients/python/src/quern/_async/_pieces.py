@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
-from typing import Any
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
 
 from .._errors import ConnectionFailed, IncompleteResult, fault_of
-from ._compat import for_each, sleep
+from ._compat import for_each, in_thread, sleep
 from ._http import AsyncHttp
 
 _ATTEMPTS = 5
 _AT_ONCE = 4
 
+T = TypeVar("T")
+
 
 async def completed(http: AsyncHttp, statement: dict[str, Any]) -> dict[str, Any]:
     """Wait until the service has run a statement."""
-    pause = 0.05
+    began = time.monotonic()
     while statement["status"] in ("queued", "running"):
-        await sleep(pause)
-        pause = min(0.25, pause * 1.3)
+        await sleep(min(1.0, max(0.03, (time.monotonic() - began) / 20)))  # waits a twentieth longer than it takes
         statement = await http.call("GET", f"/query/statements/{statement['id']}")
     if statement["status"] != "completed":
         error = statement.get("error") or {"code": "INVALID_STATE", "message": f"The statement is {statement['status']}."}
@@ -41,15 +43,16 @@ class AsyncPieces:
         listed = await http.call("GET", f"/query/statements/{statement_id}/pieces")
         return cls(http, statement_id, listed["data"])
 
-    async def all(self) -> list[bytes]:
-        """Fetch all pieces, several at once."""
-        fetched: dict[int, bytes] = {}
+    async def all(self, read: Callable[[bytes], T]) -> list[T]:
+        """Fetch all pieces, several at once, and read each while the others are fetched."""
+        done: dict[int, T] = {}
 
         async def fetch(piece: dict[str, Any]) -> None:
-            fetched[piece["number"]] = await self._fetch(piece)
+            content = await self._fetch(piece)
+            done[piece["number"]] = await in_thread(lambda: read(content))
 
         await for_each(self._pieces, fetch, _AT_ONCE)
-        return [fetched[piece["number"]] for piece in self._pieces]
+        return [done[piece["number"]] for piece in self._pieces]
 
     async def one_by_one(self) -> AsyncIterator[bytes]:
         """Fetch a piece when the one before was used."""
