@@ -101,6 +101,22 @@ func direction(f Form) string {
 	return "lowest"
 }
 
+// ranked returns the figure by which groups are ranked: its words after "highest" or "lowest". If it is the highest or the lowest
+// figure of a row already, the words say that it is not a total.
+func (p speaker) ranked(f Form, words string) string {
+	m := f.Measures[f.Order.Measure]
+	isSingle := !m.Share && m.Of != nil && (m.Function == Max && f.Order.Descending || m.Function == Min && !f.Order.Descending)
+
+	switch first, rest, _ := strings.Cut(words, " "); {
+	case !isSingle:
+		return direction(f) + " " + words
+	case p.isDate(*m.Of):
+		return words
+	default:
+		return first + " single " + rest
+	}
+}
+
 func (p speaker) figures(f Form) string {
 	after := p.where(f.Where)
 
@@ -121,7 +137,7 @@ func (p speaker) figures(f Form) string {
 
 	switch {
 	case ranked && f.Limit > 0:
-		b.WriteString(p.things(f.Groups, f.Limit) + " with the " + direction(f) + " " + measures[f.Order.Measure] + after)
+		b.WriteString(p.things(f.Groups, f.Limit) + " with the " + p.ranked(f, measures[f.Order.Measure]) + after)
 
 		if others := slices.Delete(slices.Clone(measures), f.Order.Measure, f.Order.Measure+1); len(others) > 0 {
 			b.WriteString(", and the " + strings.Join(others, " and the "))
@@ -194,31 +210,29 @@ func (p speaker) group(g Group, measures []Measure) string {
 	return string(g.Grain) + " of " + words
 }
 
-// things returns the words for the first n groups: "the category", "the 3 categories". Without n it means all groups.
+// things returns the words for the first n groups: "the *category*", "the 3 *category* values", "the 3 *stores*". Without n it
+// means all groups.
 func (p speaker) things(groups []Group, n int) string {
 	words, isRow := make([]string, len(groups)), false
 
 	for i, g := range groups {
 		d := p.dataset(g.Dataset)
-		name, owner := g.Name, p.owner(g.Column)
-
 		switch {
 		case g.Grain != "":
 			words[i] = string(g.Grain) + "s of " + p.column(g.Column)
 			if n == 1 {
 				words[i] = string(g.Grain) + " of " + p.column(g.Column)
 			}
-
-			continue
 		case d.Label == g.Name && d.Row != "" && len(g.Via) == 0:
-			name, owner, isRow = d.Row, "", isRow || d == p.home
+			words[i], isRow = d.one(), isRow || d == p.home
+			if n != 1 {
+				words[i] = d.rows()
+			}
+		case n == 1:
+			words[i] = p.column(g.Column)
+		default: // the name of a column has no plural: it need not be English
+			words[i] = mark(g.Name) + " values" + p.owner(g.Column)
 		}
-
-		if n != 1 {
-			name = plural(name)
-		}
-
-		words[i] = mark(name) + owner
 	}
 
 	list := strings.Join(words, " and ")

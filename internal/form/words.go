@@ -64,7 +64,17 @@ func (d *Dataset) rows() string {
 		return "rows of " + mark(d.Name)
 	}
 
-	return mark(plural(d.Row))
+	return mark(d.plural())
+}
+
+// plural returns what several rows are. The name of a dataset stays as it is, because it need not be English; what a person
+// called a row becomes an English plural.
+func (d *Dataset) plural() string {
+	if d.Row == meaning.Row(d.Name) {
+		return meaning.Rows(d.Name)
+	}
+
+	return plural(d.Row)
 }
 
 // plural returns the plural of a noun.

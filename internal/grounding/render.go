@@ -22,6 +22,8 @@ const (
 	lineColumns = 4 // of a single row that is a sentence
 )
 
+const empty = "(empty)" // a cell without a value
+
 // Column is a column of a result, with its SQL type.
 type Column struct{ Name, Type string }
 
@@ -63,7 +65,9 @@ func renderedRow(lead string, columns []Column, cells []string) string {
 	parts := slices.Clone(cells)
 	if len(columns) > 1 || lead == "" {
 		for i, c := range columns {
-			parts[i] = inCell(c.Name) + " " + cells[i]
+			if name := inCell(c.Name); !beginsWith(cells[i], name) {
+				parts[i] = name + " " + cells[i]
+			}
 		}
 	}
 
@@ -71,7 +75,22 @@ func renderedRow(lead string, columns []Column, cells []string) string {
 		lead += ": "
 	}
 
+	if len(parts) == 1 && parts[0] == empty { // a figure of no rows
+		return lead + "no value."
+	}
+
 	return lead + strings.Join(parts, ", ") + "."
+}
+
+// beginsWith reports whether a cell repeats the name of its column: "Kunde Nr. 69" in the column Kunde.
+func beginsWith(cell, name string) bool {
+	if len(cell) < len(name) || !strings.EqualFold(cell[:len(name)], name) {
+		return false
+	}
+
+	next, _ := utf8.DecodeRuneInString(cell[len(name):])
+
+	return !unicode.IsLetter(next) && !unicode.IsDigit(next)
 }
 
 func renderedTable(lead string, columns []Column, cells [][]string) string {
@@ -125,7 +144,7 @@ func rendered(columns []Column, row json.RawMessage, units bool) []string {
 
 		switch number, isNumber := plainNumber(one.text); {
 		case one.null:
-			cells[i] = "(empty)"
+			cells[i] = empty
 		case isNumber && isNumeric(c.Type):
 			cells[i] = rounded(c, one.text, number)
 
@@ -215,7 +234,7 @@ func inCell(text string) string {
 	}
 
 	if b.Len() == 0 {
-		return "(empty)"
+		return empty
 	}
 
 	return b.String()

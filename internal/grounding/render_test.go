@@ -30,8 +30,12 @@ func TestRender(t *testing.T) {
 		{"largest", "order_id:bigint", `{"order_id":1234567}`, "Largest: 1234567."},
 		{"the zip", "zip:varchar", `{"zip":"01234.50000"}`, "The zip: 01234.50000."},
 		{"oldest", "born:date", `{"born":"1999-01-31"}`, "Oldest: 1999-01-31."},
-		{"none", "x:bigint", `{"x":null}`, "None: (empty)."},
+		{"none", "x:bigint", `{"x":null}`, "None: no value."},
 		{"the *carrier*", "carrier:varchar,count:bigint", `{"carrier":"Postbus","count":126}`, "The carrier: carrier Postbus, count 126."},
+		{"the *Kunde*", "Kunde:varchar,count:bigint", `{"Kunde":"Kunde Nr. 69","count":38}`, "The Kunde: Kunde Nr. 69, count 38."},
+		{"the *Kunde*", "Kunde:varchar,count:bigint", `{"Kunde":"kunde","count":38}`, "The Kunde: kunde, count 38."},
+		{"the *Ort*", "Ort:varchar,count:bigint", `{"Ort":"Ortenburg","count":8}`, "The Ort: Ort Ortenburg, count 8."},
+		{"the *carrier*", "carrier:varchar,count:bigint", `{"carrier":null,"count":8}`, "The carrier: carrier (empty), count 8."},
 		{
 			"by *region*", "region:varchar,count:bigint", `{"region":"north","count":34}` + "\n" + `{"region":"south|*x*","count":33}`,
 			"By region:\n\n| region | count |\n|---|---:|\n| north | 34 |\n| south\\|\\*x\\* | 33 |",

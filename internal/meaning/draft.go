@@ -38,7 +38,7 @@ type SourceJoin struct {
 // Draft returns the meaning that names and values suggest. Where they do not, a number is Unknown: its function must be
 // said.
 func Draft(d Source) Meaning {
-	m := Meaning{Row: rowOf(d), Columns: make(map[string]Column, len(d.Columns))}
+	m := Meaning{Row: Row(d.Name), Columns: make(map[string]Column, len(d.Columns))}
 
 	for _, j := range d.Joins {
 		if j.IsKey && j.To != d.Name && identifies(d, j) && names(d, j) {
@@ -132,9 +132,12 @@ func isKeyOf(d Source, column string) bool {
 
 func lastName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// rowOf returns what one row is: the thing that the key identifies, otherwise the name of the dataset.
-func rowOf(d Source) string {
-	words := lexicon.NameWords(lastName(d.Name))
+// Rows returns the name of a dataset in words.
+func Rows(dataset string) string { return strings.Join(lexicon.NameWords(lastName(dataset)), " ") }
+
+// Row returns what one row of a dataset is, as far as its name says.
+func Row(dataset string) string {
+	words := lexicon.NameWords(lastName(dataset))
 	if len(words) > 0 {
 		words[len(words)-1] = lexicon.Singular(words[len(words)-1])
 	}
