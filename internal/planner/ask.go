@@ -242,6 +242,8 @@ func (r *reading) figure() bool {
 		r.use(i)
 
 		return r.bare() && !r.isList
+	case i >= 0 && r.items[i].op == opSum && r.is(i+1, entityItem) && r.items[i+1].whole:
+		return false // "total cost" in a dataset cost: the column is meant
 	case i >= 0 && r.items[i].op == opSum && !r.hasFigure(i):
 		r.use(i) // "in total"
 

@@ -213,7 +213,7 @@ func (r *reading) extremeOf(i int, what target, n int, by *column, items int) bo
 		return false // the best of each group, or the first of something else: "the month of the first order"
 	}
 
-	m, table, used := r.measureAt(i + 1)
+	m, table, used := r.comparedAt(i+1, o)
 	if m == nil && r.isColumn(i-1, meaning.Role.Adds) && !isOwn(r.column(i-1)) { // "which client has spent the least"
 		m, table, _ = r.measureAt(i - 1)
 		r.use(i - 1)
@@ -225,11 +225,8 @@ func (r *reading) extremeOf(i int, what target, n int, by *column, items int) bo
 		return false
 	}
 
-	if o == opHighest || o == opLowest {
-		// The highest figure of one row, or of the sum of all rows: the words do not say which.
-		if m.Function == form.Sum && r.items[i+1].kind == columnItem && r.items[i+1].tier > 0 && !r.isTotal(i+1) {
-			return r.refuse("It is not clear whether the highest single figure or the highest total is meant.")
-		}
+	if compares(o, opHighest, opLowest) && m.Function == form.Sum && r.is(i+1, columnItem) && !r.eitherOf(i+1, o, m) {
+		return false
 	}
 
 	r.useFrom(i+1, used)
@@ -266,9 +263,6 @@ func (r *reading) isNumbered(i int) bool {
 
 	return false
 }
-
-// isTotal reports whether the figure at an item is a measure with a name.
-func (r *reading) isTotal(i int) bool { return r.items[i].kind == measureItem }
 
 func (r *reading) useFrom(i, n int) {
 	for j := i; j < i+n; j++ {
@@ -480,7 +474,7 @@ func (r *reading) top(i int) bool {
 		return r.best(what, c, descending, limit)
 	}
 
-	m, table, used := r.measureAt(at + 1)
+	m, table, used := r.comparedAt(at+1, opTop)
 	if m == nil {
 		return false
 	}

@@ -41,4 +41,8 @@ type item struct {
 	verb    bool // the word is a verb
 	plural  bool
 	byUnit  bool // the words name the unit of the column
+
+	figure *column // of an entity: a column of numbers of its table whose name has the words, too
+	whole  bool    // the words are the whole name of that column
+	total  bool    // of a column: the words name a measure of its table, too
 }

@@ -197,6 +197,8 @@ func (m *matcher) names(from, to int) (list []*item) {
 		list = append(list, m.otherwise(item{from: from, to: to, verb: verb, plural: plural}, said)...)
 	}
 
+	m.collisions(list, said)
+
 	// A name in full excludes columns that contain it in part.
 	best := 0
 	for _, one := range list {

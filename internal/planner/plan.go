@@ -73,22 +73,31 @@ func plan(want Request) (Plan, *cover) {
 func (p *Plan) consider(w *world, text string, tokens []token, covers []*cover) {
 	for _, c := range covers {
 		r := w.read(tokens, c)
-		if p.add(r, text, c) {
-			if r.isBare {
-				again := w.read(tokens, c)
-				again.other = true
-				p.add(again, text, c)
-			}
-
+		if p.addBoth(r, text, c) {
 			continue
 		}
 
 		for _, day := range r.dates { // the question does not say which date is meant: each is an option
 			again := w.read(tokens, c)
 			again.day = day
-			p.add(again, text, c)
+			p.addBoth(again, text, c)
 		}
 	}
+}
+
+// addBoth adds the form of a reading, and the other form that the same words may mean, if there are two.
+func (p *Plan) addBoth(r *reading, text string, c *cover) bool {
+	if !p.add(r, text, c) {
+		return false
+	}
+
+	if r.isBare {
+		again := r.world.read(r.tokens, c)
+		again.day, again.other = r.day, true
+		p.add(again, text, c)
+	}
+
+	return true
 }
 
 // add adds the form of a reading, if it has one.

@@ -32,7 +32,7 @@ func (r *reading) bestSelling(i int) bool {
 	r.useFrom(i+1, n)
 
 	if by := i + 1 + n; r.isOp(by, opBy) {
-		m, table, used := r.measureAt(by + 1)
+		m, table, used := r.comparedAt(by+1, opTop)
 		if m == nil || limit < 1 || limit > 1000 {
 			return false
 		}
