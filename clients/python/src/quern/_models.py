@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._values import typed_rows
+
 
 @dataclass(frozen=True)
 class Column:
@@ -253,8 +255,8 @@ def merged_of(wire: Any) -> Merged:
 
 
 def deleted_of(wire: Any) -> Deleted:
-    first = tuple({name: value for name, value in row.items() if name != "__metadata"} for row in wire.get("data") or ())
-    return Deleted(wire["rowCount"], first, wire.get("snapshotId"), wire["dryRun"])
+    first = typed_rows(columns_of(wire.get("columns")), wire.get("data") or ())
+    return Deleted(wire["rowCount"], tuple(first), wire.get("snapshotId"), wire["dryRun"])
 
 
 def notice_of(wire: Any, position: str) -> Notice:

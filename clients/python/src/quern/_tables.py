@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from ._errors import IncompleteResult, MissingExtra
+from ._models import Column
 
 
 class Table(Protocol):
@@ -25,7 +26,11 @@ def need(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as missing:
-        raise MissingExtra(f"This needs {module}. Install it with: pip install 'quern[{extra}]'") from missing
+        # A registry may have a stranger's package with the name of this one, so none is named.
+        raise MissingExtra(
+            f"This needs the package {module.partition('.')[0]}. Install it, or the extra [{extra}] of this package: "
+            f"in a checkout of Quern, pip install './clients/python[{extra}]'"
+        ) from missing
 
 
 def arrow_possible() -> bool:
@@ -44,8 +49,21 @@ def table(content: bytes) -> Any:
 
 
 def joined_tables(tables: list[Any]) -> Any:
-    """Return a pyarrow.Table of tables that have one schema."""
-    return tables[0] if len(tables) == 1 else need("pyarrow", "arrow").concat_tables(tables)
+    """Return a pyarrow.Table of tables that have one schema. Sums of integers are integers if they fit."""
+    return _with_whole_numbers(tables[0] if len(tables) == 1 else need("pyarrow", "arrow").concat_tables(tables))
+
+
+def _with_whole_numbers(rows: Any) -> Any:
+    """Return a table whose sums of integers, which arrive as decimal(38,0), are int64 if all values fit. Libraries hardly calculate
+    with decimals of 38 digits."""
+    pa = need("pyarrow", "arrow")
+    for index, field in enumerate(rows.schema):
+        if field.type == pa.decimal128(38, 0):
+            try:
+                rows = rows.set_column(index, pa.field(field.name, pa.int64(), field.nullable), rows.column(index).cast(pa.int64()))
+            except pa.ArrowInvalid:  # a value has more digits
+                continue
+    return rows
 
 
 def _read(content: bytes) -> Any:
@@ -69,7 +87,7 @@ def _as_in_streams(rows: Any) -> Any:
 
 
 def batches(content: bytes) -> Iterator[Any]:
-    """Yield the record batches of an Arrow stream or of a Parquet file."""
+    """Yield the record batches of an Arrow stream or of a Parquet file. Every batch has the types of the statement, whatever its values."""
     if not is_parquet(content):
         yield from table(content).to_batches()
         return
@@ -93,19 +111,85 @@ def frame(content: bytes, json: Iterable[str] = ()) -> Any:
 
 
 def joined_frames(frames: list[Any]) -> Any:
-    """Return a polars.DataFrame of DataFrames that have one schema."""
-    return frames[0] if len(frames) == 1 else need("polars", "polars").concat(frames)
+    """Return a polars.DataFrame of DataFrames that have one schema. Sums of integers are integers if they fit."""
+    polars = need("polars", "polars")
+    joined = frames[0] if len(frames) == 1 else polars.concat(frames)
+    for name, kind in joined.schema.items():
+        if kind == polars.Decimal(38, 0):
+            try:
+                joined = joined.with_columns(polars.col(name).cast(polars.Int64))
+            except polars.exceptions.InvalidOperationError:  # a value has more digits
+                continue
+    return joined
 
 
 def any_table(stream: bytes) -> Any:
     """Return the rows of an Arrow stream as the package that is installed has them."""
-    return table(stream) if installed("pyarrow") else frame(stream)
+    return joined_tables([table(stream)]) if installed("pyarrow") else joined_frames([frame(stream)])
 
 
-def rows_of(arrow_or_frame: Any) -> list[dict[str, Any]]:
-    """Return the rows of a pyarrow.Table or a polars.DataFrame."""
-    rows: list[dict[str, Any]] = arrow_or_frame.to_pylist() if hasattr(arrow_or_frame, "to_pylist") else arrow_or_frame.to_dicts()
-    return rows
+def rows_of(rows: Any) -> list[dict[str, Any]]:
+    """Return one dict for each row of a pyarrow.Table or a polars.DataFrame. Sums of integers are int, however large."""
+    found: list[dict[str, Any]]
+    if hasattr(rows, "to_pylist"):
+        pa = need("pyarrow", "arrow")
+        found = rows.to_pylist(maps_as_pydicts="lossy")
+        large = [field.name for field in rows.schema if field.type == pa.decimal128(38, 0)]
+    else:
+        polars = need("polars", "polars")
+        found = rows.to_dicts()
+        large = [name for name, kind in rows.schema.items() if kind == polars.Decimal(38, 0)]
+    for name in large:
+        for row in found:
+            row[name] = None if row[name] is None else int(row[name])
+    return found
+
+
+def arrow_of(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a pyarrow.Table of rows that arrived as JSON, with the types that a statement gives."""
+    pa = need("pyarrow", "arrow")
+    arrays = []
+    for column in columns:
+        values = [row[column.name] for row in rows]
+        try:
+            arrays.append(pa.array(values, _arrow_type(column.type)))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # a value that Python has no type for is text
+            arrays.append(pa.array([None if value is None else str(value) for value in values], pa.string()))
+    return _with_whole_numbers(pa.table(arrays, names=[column.name for column in columns]))
+
+
+def _arrow_type(kind: str) -> Any:
+    """Return the type of a column; None for structs and maps, whose types are those of their values."""
+    pa = need("pyarrow", "arrow")
+    if kind.endswith("[]"):
+        inner = _arrow_type(kind.removesuffix("[]"))
+        return inner and pa.list_(inner)
+    if kind.startswith("decimal("):
+        precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
+        return pa.decimal128(int(precision), int(scale))
+    if kind.startswith(("struct(", "map(")) or kind.endswith("]"):
+        return None
+    found: Callable[[], Any] = {
+        "boolean": pa.bool_,
+        "tinyint": pa.int8,
+        "smallint": pa.int16,
+        "integer": pa.int32,
+        "bigint": pa.int64,
+        "utinyint": pa.uint8,
+        "usmallint": pa.uint16,
+        "uinteger": pa.uint32,
+        "ubigint": pa.uint64,
+        "hugeint": lambda: pa.decimal128(38, 0),
+        "float": pa.float32,
+        "double": pa.float64,
+        "date": pa.date32,
+        "time": lambda: pa.time64("us"),
+        "timestamp": lambda: pa.timestamp("us"),
+        "timestamp with time zone": lambda: pa.timestamp("us", "UTC"),
+        "uuid": pa.uuid,
+        "blob": pa.binary,
+    }.get(kind, pa.string)
+    return found()
 
 
 def rows_in(stream: bytes) -> int:
@@ -120,10 +204,34 @@ def is_frame(value: Any) -> bool:
 
 def write_parquet(frame: Any, path: str | io.BytesIO) -> None:
     """Write a table to a Parquet file on the disk or in memory."""
+    if hasattr(frame, "to_frame") and not hasattr(frame, "columns"):  # a Series
+        frame = frame.to_frame()
     if hasattr(frame, "write_parquet"):  # polars
         frame.write_parquet(path)
-    elif hasattr(frame, "to_parquet"):  # pandas
-        frame.to_parquet(path, index=False)
-    else:
-        pa, parquet = need("pyarrow", "arrow"), need("pyarrow.parquet", "arrow")
+        return
+    pa, parquet = need("pyarrow", "arrow"), need("pyarrow.parquet", "arrow")
+    try:
+        if hasattr(frame, "to_parquet"):  # pandas
+            frame = pa.Table.from_pandas(_with_index(frame), preserve_index=False)
         parquet.write_table(pa.table(frame), path)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as refused:
+        said = ". ".join(str(part).rstrip(".") for part in reversed(refused.args))
+        raise ValueError(
+            f"The table cannot be sent: {said}. All values of a column must have one type: convert the column before, "
+            "for example with df[column] = df[column].astype(str)."
+        ) from refused
+
+
+def _with_index(frame: Any) -> Any:
+    """Return a DataFrame of pandas whose index is among its columns. An index of integers without a name only numbers the rows."""
+    index, kinds = frame.index, need("pandas.api.types", "pandas")
+    numbers = index.nlevels == 1 and index.name is None and (len(index) == 0 or kinds.is_integer_dtype(index.dtype))
+    names = ["_".join(str(part) for part in name) if isinstance(name, tuple) else str(name) for name in frame.columns]
+    frame = frame.set_axis(names, axis="columns")
+    if numbers:
+        return frame
+    if twice := [name for name in index.names if name in names]:
+        raise ValueError(
+            f"The index {twice[0]!r} has the name of a column. Rename it with rename_axis, or leave it out with reset_index(drop=True)."
+        )
+    return frame.reset_index()

@@ -101,11 +101,16 @@ class AsyncHttp:
 
     async def pages(self, path: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[Any]:
         """Return the items of a list, page after page."""
+        async for page in self.whole_pages(path, params):
+            for item in page["data"]:
+                yield item
+
+    async def whole_pages(self, path: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[Any]:
+        """Return the pages of a list."""
         cursor: str | None = None
         while True:
             page = await self.call("GET", path, params={**(params or {}), "cursor": cursor})
-            for item in page["data"]:
-                yield item
+            yield page
             cursor = page.get("nextCursor")
             if not cursor:
                 return

@@ -27,6 +27,7 @@ from .._models import (
     verified_of,
     versions_of,
 )
+from .._values import typed_rows
 from ._http import Http
 
 _LAST = {"runCompleted", "runCancelled", "runFailed", "runWaiting"}
@@ -45,23 +46,29 @@ class Step:
         self.truncated: bool = wire["truncated"]
         self.basis: str | None = wire.get("basis")
         self.doubts: tuple[Doubt, ...] = doubts_of(wire.get("doubts"))
-        self.first_rows: list[dict[str, Any]] = [_plain_row(row) for row in wire["data"]]
+        self.first_rows: list[dict[str, Any]] = typed_rows(self.columns, wire["data"])
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all rows that the run kept, one dict each."""
         if len(self.first_rows) >= self.row_count:
             return list(self.first_rows)
         path = f"/query/runs/{self._run_id}/steps/{self.index}/rows"
-        return [_plain_row(row) for row in self._http.pages(path)]
+        return typed_rows(self.columns, [row for row in self._http.pages(path)])
+
+    def arrow(self) -> Any:
+        """Return the rows as a ``pyarrow.Table``."""
+        return _tables.arrow_of(self.columns, self.rows())
 
     def df(self) -> Any:
-        """Return the rows as a ``pandas.DataFrame``."""
-        pandas = _tables.need("pandas", "pandas")
-        return pandas.DataFrame(self.rows(), columns=[column.name for column in self.columns])
+        """Return the rows as a ``pandas.DataFrame`` with Arrow types, as ``Result.df`` does."""
+        _tables.need("pandas", "pandas")
+        return _tables.pandas_of(self.arrow())
 
     def pl(self) -> Any:
         """Return the rows as a ``polars.DataFrame``."""
         polars = _tables.need("polars", "polars")
+        if _tables.installed("pyarrow"):
+            return polars.DataFrame(self.arrow())
         return polars.DataFrame(self.rows(), schema=[column.name for column in self.columns], infer_schema_length=None)
 
     def __repr__(self) -> str:
@@ -226,7 +233,3 @@ def _unless_failed(run: dict[str, Any]) -> dict[str, Any]:
 
 def _data(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "__metadata"}

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from .. import _tables, _wire
 from .._errors import NotFound, QuernError
-from .._models import Deleted, Load, Merged, Parameters, deleted_of, line_of, load_of, merged_of, names_of, parameters_of
+from .._models import Deleted, Load, Merged, Parameters, columns_of, deleted_of, line_of, load_of, merged_of, names_of, parameters_of
+from .._values import typed_rows
 from ._compat import in_thread, sleep
 from ._events import Events, follow
 from ._http import Http
@@ -55,14 +56,14 @@ class Dataset:
             wait, pause = wait - pause, min(2.0, pause * 1.5)
 
     def rows(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """Return the first rows, or all."""
+        """Return the first rows, or all, one dict each."""
         rows: list[dict[str, Any]] = []
         size = min(limit or 10_000, 10_000)
-        for row in self._http.pages(self._path + "/rows", {"limit": size}):
-            if limit is not None and len(rows) == limit:
+        for page in self._http.whole_pages(self._path + "/rows", {"limit": size}):
+            rows.extend(typed_rows(columns_of(page["columns"]), page["data"]))
+            if limit is not None and len(rows) >= limit:
                 break
-            rows.append({name: value for name, value in row.items() if name != "__metadata"})
-        return rows
+        return rows[:limit]
 
     def append(self, rows: Rows) -> int:
         """Append rows and return their number: dicts, or a table in memory. For files use ``Namespace.upload``."""

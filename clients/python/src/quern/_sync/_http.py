@@ -102,11 +102,16 @@ class Http:
 
     def pages(self, path: str, params: Mapping[str, Any] | None = None) -> Iterator[Any]:
         """Return the items of a list, page after page."""
+        for page in self.whole_pages(path, params):
+            for item in page["data"]:
+                yield item
+
+    def whole_pages(self, path: str, params: Mapping[str, Any] | None = None) -> Iterator[Any]:
+        """Return the pages of a list."""
         cursor: str | None = None
         while True:
             page = self.call("GET", path, params={**(params or {}), "cursor": cursor})
-            for item in page["data"]:
-                yield item
+            yield page
             cursor = page.get("nextCursor")
             if not cursor:
                 return

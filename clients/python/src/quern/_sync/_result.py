@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from .. import _html, _tables
 from .._errors import IncompleteResult, TruncatedWarning
 from .._models import Column, ReadVersion, columns_of, versions_of
+from .._values import typed_rows
 from ._http import Http
 from ._pieces import Pieces, completed
 
@@ -50,26 +51,31 @@ class Result:
         self._columns = columns_of(said.get("columns"))
 
     def arrow(self) -> Any:
-        """Return a ``pyarrow.Table``."""
+        """Return a ``pyarrow.Table``. Sums of integers are int64 if all values fit, otherwise decimal128(38, 0)."""
         return _tables.joined_tables(self._read(_tables.table))
 
     def df(self) -> Any:
         """Return a ``pandas.DataFrame`` with Arrow types."""
+        _tables.need("pandas", "pandas")
         return _tables.pandas_of(self.arrow())
 
     def pl(self) -> Any:
         """Return a ``polars.DataFrame``."""
+        _tables.need("polars", "polars")
         json = self._json()
         return _tables.joined_frames(self._read(lambda content: _tables.frame(content, json)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a list with one dict for each row. Works without any optional package."""
+        """Return a list with one dict for each row. Works without any optional package, and gives the same values with and without."""
         if self._rows is not None:
             return [dict(row) for row in self._rows]
         return _tables.rows_of(self.arrow() if _tables.installed("pyarrow") else self.pl())
 
     def batches(self) -> Iterator[Any]:
-        """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant."""
+        """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant.
+
+        All batches have the same types. So sums of integers are decimal128(38, 0), because later values are not known.
+        """
         if self._pieces is None:
             for batch in _tables.batches(self._arrow_stream()):
                 yield batch
@@ -94,7 +100,7 @@ class Result:
     def _arrow_stream(self) -> bytes:
         if self._stream is None:
             _tables.need("pyarrow", "arrow")  # says what to install
-            raise RuntimeError("pyarrow was installed after the statement ran; run the statement again")
+            raise RuntimeError("A package was installed after the statement ran; run the statement again")
         return self._stream
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -153,7 +159,7 @@ def _as_json(http: Http, body: dict[str, Any]) -> Result:
     else:
         found = answer.json()
         said, data = found["metadata"] | {"columns": found["columns"]}, found["data"]
-    rows = [{name: value for name, value in row.items() if name != "__metadata"} for row in data]
+    rows = typed_rows(columns_of(said["columns"]), data)
     if len(rows) != said["count"]:
         raise IncompleteResult(f"The result has {said['count']} rows, but only {len(rows)} arrived.")
     return _told(Result(body["query"], said, rows=rows))
