@@ -219,6 +219,6 @@ def test_async(service: Service, ada_token: str) -> None:
                 seen.append((notice.type, notice.data.get("mode", "")))
                 if notice.data.get("mode") == "append" and "ingestionId" not in notice.data:
                     break
-            assert seen[-2:] == [("dataset.loaded", "merge"), ("dataset.loaded", "append")]
+            assert seen[-3:] == [("dataset.loaded", "merge"), ("dataset.rowsDeleted", ""), ("dataset.loaded", "append")]
 
     asyncio.run(use())
