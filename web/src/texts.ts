@@ -530,7 +530,7 @@ export const t = {
       columns: 'Columns of the key',
       namesHelp: 'There are no columns yet. Write their names, separated by commas. The first rows must have them.',
       cannot: (type: string) => `${type}: cannot be part of a key`,
-      duplicates: 'A row of a load that has a key that exists',
+      duplicates: 'If a loaded row repeats a key',
       rules: {
         setAside: ['Set it aside', 'The other rows are loaded. The load lists the rows that were left out.'],
         refuse: ['Refuse the load', 'Nothing of the load is stored.'],
@@ -694,7 +694,8 @@ export const t = {
       owner: 'Owner',
       via: 'by the namespace',
       viaTitle: (namespace: string) => `Granted on the namespace ${namespace}, for all its datasets.`,
-      pending: 'not signed in yet',
+      pending: 'pending',
+      pendingTitle: 'Has not signed in yet. Access begins with the first sign-in.',
       revoke: (who: string) => `Remove the access of ${who}`,
       revoked: (who: string) => `${who} no longer has access`,
       revokedSpace: (who: string) => `The grant on the namespace is removed. Datasets that are shared with ${who} one by one stay shared.`,

@@ -20,7 +20,7 @@ test('a whole namespace is shared, changed and revoked, and left by the other', 
     await dialog.getByRole('button', { name: 'Share', exact: true }).click();
     await expect(dialog.getByLabel(`Role ${who}`)).toHaveValue(role);
   }
-  await expect(dialog.getByText('not signed in yet', { exact: true })).toBeVisible();
+  await expect(dialog.getByText('pending', { exact: true })).toBeVisible();
   await dialog.getByRole('button', { name: 'Remove the access of @analysts' }).click();
   await expect(dialog.getByLabel('Role @analysts')).toHaveCount(0);
   await dialog.getByLabel('Role bob').selectOption('editor');

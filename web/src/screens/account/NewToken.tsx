@@ -155,7 +155,7 @@ function Choice({ name, checked, disabled = false, onChange, title, text: said }
     <label
       className={cx(
         'flex items-start gap-3 rounded-md border px-3 py-2 transition-colors duration-120',
-        checked ? 'border-accent bg-accent-soft' : 'border-line hover:border-control',
+        checked ? 'border-accent bg-accent-soft' : 'border-control hover:bg-hover',
         disabled && 'pointer-events-none opacity-50',
         'has-focus-visible:outline-2 has-focus-visible:outline-offset-2 has-focus-visible:outline-info',
       )}

@@ -116,7 +116,7 @@ function Person({ name, pending = false, via, children }: { name: string; pendin
       </span>
       <span className="flex min-w-0 grow flex-wrap items-center gap-x-2 pr-2">
         <span className="truncate font-medium">{name}</span>
-        {pending && <Badge tone="warn">{texts.pending}</Badge>}
+        {pending && <Badge tone="warn" title={texts.pendingTitle}>{texts.pending}</Badge>}
         {via && (
           <Link to="/data" search={{ sharing: `${via.owner}/${via.namespace}` }} title={texts.viaTitle(via.namespace)} className="text-xs text-text-2 underline underline-offset-2 hover:text-text">
             {texts.via}
