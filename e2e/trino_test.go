@@ -44,6 +44,30 @@ func TestTrino(t *testing.T) {
 		t.Parallel()
 		trinoCompacted(t)
 	})
+	t.Run("changed rows", func(t *testing.T) {
+		t.Parallel()
+		trinoChanged(t)
+	})
+}
+
+// trinoChanged checks that another engine reads the same rows after merges, deletes, restores and compactions.
+func trinoChanged(t *testing.T) {
+	t.Helper()
+
+	s := start(t, "QUERN_MAINTENANCE_INTERVAL=1s")
+	m, q := newRowModel(t, s), newTrino(t, s.databaseURL)
+	account, id := s.tableName(m.d.owner, m.d.namespace, m.d.name)
+
+	for n := range 40 {
+		m.step()
+
+		if n%4 == 3 {
+			m.requireRead(q.query(`SELECT n, name FROM ` + q.named(account, id)))
+		}
+	}
+
+	require.Contains(t, fmt.Sprint(q.query(`SELECT operation FROM `+q.named(account, id+"$snapshots"))), "overwrite")
+	t.Logf("steps: %v, rows: %d", m.done, len(m.rows))
 }
 
 // trinoCompacted checks that another engine can read a table after compaction and after snapshots expired.
