@@ -17,7 +17,7 @@ import (
 
 // Remembered is what a person chose when words of a question had several meanings in a dataset.
 type Remembered struct {
-	Words  string // their stems; empty for a date, which holds for every time
+	Words  string // their stems, after the form of the question if it matters; empty for a date, which holds for every time
 	Said   string // the words as they were written
 	Kind   string // column, value, rows, measure, best selling or date
 	Column string // empty if the words mean the rows

@@ -61,8 +61,10 @@ func selectRemembered(ctx context.Context, q postgres.Querier, person, account u
 	return found, err
 }
 
+// Words that mean rows or a column, depending on the form of the question, have the form before a colon. No synonym says that.
 const sqlSelectProposals = `
-	SELECT min(said), column_name, count(*) FROM remembered WHERE account_id = $1 AND dataset_id = $2 AND kind = 'column'
+	SELECT min(said), column_name, count(*) FROM remembered
+	WHERE account_id = $1 AND dataset_id = $2 AND kind = 'column' AND words NOT LIKE '%: %'
 	GROUP BY words, column_name ORDER BY count(*) DESC, words, column_name LIMIT $3`
 
 func selectProposals(ctx context.Context, q postgres.Querier, d Dataset, limit int) ([]Proposal, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxOptions = 4
+	maxOptions = 6 // two forms for each of three dates
 	maxUnused  = 5
 )
 
