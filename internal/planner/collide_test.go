@@ -105,3 +105,27 @@ func TestOtherForm(t *testing.T) {
 	require.Equal(t, planner.AskBack, plan.Outcome, plan.Reason)
 	require.Len(t, plan.Candidates, 4, interpretations(plan))
 }
+
+// TestExamples checks that a refusal suggests only questions that are answered without asking back.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+
+	for _, in := range [][]planner.Dataset{
+		{lines("umsatz", "Umsatz", "Menge")}, {lines("verkaeufe", "Umsatz")}, {lines("sales", "amount")}, {lines("xyz", "xyz")},
+		loadWorld(t, "testdata/shop", june()).datasets, loadWorld(t, "testdata/hire", june()).datasets,
+	} {
+		ask := func(question string) planner.Plan {
+			return planner.Make(planner.Request{Question: question, Today: june(), Datasets: in})
+		}
+
+		plan := ask("What is the meaning of frobnication?")
+		require.Equal(t, planner.Refuse, plan.Outcome)
+		require.NotEmpty(t, plan.Examples, in[0].Name)
+
+		for _, example := range plan.Examples {
+			require.Equal(t, planner.Answer, ask(example).Outcome, example)
+		}
+	}
+
+	require.Equal(t, []string{"Total Umsatz of umsatz by Kunde", "Average Umsatz of umsatz by Kunde"}, planOf("frobnicate", lines("umsatz", "Umsatz")).Examples)
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"quern.dev/quern/internal/lexicon"
 	"quern.dev/quern/internal/meaning"
 )
 
@@ -16,27 +15,30 @@ const (
 
 // Make plans a question. A question with typing errors is at most answered by a question back.
 func Make(want Request) Plan {
-	made, best := plan(want)
+	w := newWorld(want.Datasets)
+
+	made, best := w.plan(want)
 	if made.Outcome == Refuse && best != nil && best.unused > 0 {
-		if again, ok := corrected(newWorld(want.Datasets), want, best); ok {
+		if again, ok := corrected(w, want, best); ok {
 			return again
 		}
+	}
+
+	if made.Outcome == Refuse {
+		made.Examples = w.examples(want)
 	}
 
 	return made
 }
 
 // plan plans a question as it is written. It returns the best way to explain its words, too, nil if there is none.
-func plan(want Request) (Plan, *cover) {
+func (w *world) plan(want Request) (Plan, *cover) {
 	plan := Plan{}
 	tokens := tokenise(want.Question)
 
 	if len(tokens) == 0 || len(tokens) > maxTokens {
 		return plan, nil
 	}
-
-	w := newWorld(want.Datasets)
-	plan.Examples = w.examples()
 
 	if plan.Language = foreign(want.Question, tokens, operators); plan.Language != "" {
 		return plan, nil
@@ -185,35 +187,65 @@ func (p *Plan) unused(w *world, text string, tokens []token, c *cover) {
 	p.Unused = p.Unused[:min(len(p.Unused), maxUnused)]
 }
 
-const maxExamples = 4
+const (
+	maxExamples = 4
+	maxTried    = 12 // questions that are planned for examples
+)
 
-// examples returns questions about the datasets that the planner can answer.
-func (w *world) examples() (list []string) {
+// examples returns questions about the datasets of a request that are answered without asking back. Each was planned.
+func (w *world) examples(want Request) (list []string) {
+	tried := 0
+
 	for _, t := range w.tables {
-		if len(t.nouns) == 0 || len(list) >= maxExamples {
-			continue
-		}
+		found := 0
 
-		rows := t.source.Name[strings.LastIndexByte(t.source.Name, '/')+1:]
-		rows = strings.Join(lexicon.NameWords(rows), " ")
-		figure := w.onlyOrFirst(t, func(c *column) bool { return c.Role.Adds() && c.Role != meaning.Balance })
-		kind := w.onlyOrFirst(t, func(c *column) bool { return c.Role == meaning.Category && c.Distinct > 1 })
+		for _, question := range w.questions(t) {
+			if len(list) == maxExamples || tried == maxTried {
+				return list
+			}
 
-		list = append(list, "How many "+rows+" are there?")
+			if found == 2 {
+				break
+			}
 
-		switch {
-		case figure != nil && kind != nil:
-			list = append(list, "Total "+said(figure)+" of "+rows+" by "+said(kind))
-		case kind != nil:
-			list = append(list, "Number of "+rows+" by "+said(kind))
+			tried++
+
+			if made, _ := w.plan(Request{Question: question, Today: want.Today, Datasets: want.Datasets}); made.Outcome == Answer {
+				list = append(list, question)
+				found++
+			}
 		}
 	}
 
-	return list[:min(len(list), maxExamples)]
+	return list
 }
 
-// said returns the name of a column as people write it.
-func said(c *column) string { return strings.Join(lexicon.NameWords(c.Name), " ") }
+// questions returns questions that fit the columns of a table, the simplest first. They are only attempts.
+func (w *world) questions(t *table) (list []string) {
+	rows := said(t.name[strings.LastIndexByte(t.name, '/')+1:])
+	if rows == "" {
+		return nil
+	}
+
+	figure := w.onlyOrFirst(t, func(c *column) bool { return c.Role.Adds() && c.Role != meaning.Balance })
+	kind := w.onlyOrFirst(t, func(c *column) bool { return c.Role == meaning.Category && c.Distinct > 1 })
+	list = append(list, "How many "+rows+" are there?")
+
+	if figure != nil && kind != nil {
+		list = append(list, "Total "+said(figure.Name)+" of "+rows+" by "+said(kind.Name), "Average "+said(figure.Name)+" of "+rows+" by "+said(kind.Name))
+	}
+
+	if kind != nil {
+		list = append(list, "Number of "+rows+" by "+said(kind.Name))
+	}
+
+	return list
+}
+
+// said returns a name as people write it in a question.
+func said(name string) string {
+	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("_-. ", r) }), " ")
+}
 
 func (w *world) onlyOrFirst(t *table, is func(*column) bool) *column {
 	for i := range t.columns {

@@ -43,7 +43,7 @@ func corrected(w *world, want Request, c *cover) (Plan, bool) {
 	again.Question = text.String() + want.Question[end:]
 	again.Matches = moved(want.Matches, shift)
 
-	found, _ := plan(again)
+	found, _ := w.plan(again)
 	if found.Outcome != Answer {
 		return Plan{}, false
 	}
