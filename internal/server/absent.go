@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -49,6 +50,7 @@ func resources() map[string]resource {
 func (op *operation) absent(r *http.Request) string {
 	var (
 		last   string
+		rule   string                                                 // broken by a name
 		shown  = []string{"{username}/", "", "{username}", auth.Self} // for paths without a username
 		linked = []string{"{username}", auth.Self}
 	)
@@ -65,6 +67,10 @@ func (op *operation) absent(r *http.Request) string {
 
 		if checkParameter(param.Schema.Value, value) != nil {
 			value = place // it has no address
+
+			if param.Schema.Value.Pattern == objectName {
+				rule = fmt.Sprintf(" %s cannot be a name: a name has 1 to 128 of the letters a-z and A-Z, digits, dots, underscores and hyphens, and begins with a letter or digit.", quoted)
+			}
 		} else {
 			value = url.PathEscape(value)
 		}
@@ -78,7 +84,7 @@ func (op *operation) absent(r *http.Request) string {
 
 	what := resources()[last]
 
-	return "There is no " + strings.NewReplacer(shown...).Replace(what.name) + " that you can see. " + strings.NewReplacer(linked...).Replace(what.from)
+	return "There is no " + strings.NewReplacer(shown...).Replace(what.name) + " that you can see. " + strings.NewReplacer(linked...).Replace(what.from) + rule
 }
 
 // similar returns the path of the contract that is most similar to the path of a request, or "". Names that the caller

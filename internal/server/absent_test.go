@@ -62,14 +62,17 @@ func TestAbsent(t *testing.T) {
 
 	c := loaded(t)
 
+	const nameWords = "a name has 1 to 128 of the letters a-z and A-Z, digits, dots, underscores and hyphens, and begins with a letter or digit."
+
 	for _, test := range []struct {
 		operation string
 		values    map[string]string
 		want      string
 	}{
 		{"getDataset", map[string]string{"username": "Ada", "namespace": "shop", "datasetName": "order"}, `There is no dataset "Ada/shop/order" that you can see. GET /schema/Ada/shop/datasets lists those that you can see.`},
+		{"createIngestion", map[string]string{"username": "ada", "namespace": "shop", "datasetName": "größen"}, `There is no dataset "ada/shop/größen" that you can see. GET /schema/ada/shop/datasets lists those that you can see. "größen" cannot be a name: ` + nameWords},
 		{"ingestRows", map[string]string{"namespace": "shop", "datasetName": "order"}, `There is no dataset "shop/order" that you can see. GET /schema/self/shop/datasets lists those that you can see.`},
-		{"getDataset", map[string]string{"username": "ada", "namespace": "my\"\x00 shop", "datasetName": "{username}\xff"}, `There is no dataset "ada/my\"\x00 shop/{username}\xff" that you can see. GET /schema/ada/{namespace}/datasets lists those that you can see.`},
+		{"getDataset", map[string]string{"username": "ada", "namespace": "my\"\x00 shop", "datasetName": "{username}\xff"}, `There is no dataset "ada/my\"\x00 shop/{username}\xff" that you can see. GET /schema/ada/{namespace}/datasets lists those that you can see. "{username}\xff" cannot be a name: ` + nameWords},
 		{"getRun", map[string]string{"runId": "42"}, `There is no run "42" that you can see. GET /query/runs lists your runs, and POST /query/ask begins one.`},
 		{"getToken", map[string]string{"id": strings.Repeat("x", 500)}, `There is no API token "` + strings.Repeat("x", 63) + `…" that you can see. GET /user/tokens lists yours.`},
 		{"runQuery", nil, ""},

@@ -335,10 +335,13 @@ func formatWords(format string) string {
 	}
 }
 
+// objectName is the pattern of the names of namespaces and datasets.
+const objectName = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
+
 // patternWords says what the patterns of the contract mean.
 func patternWords(pattern string) string {
 	switch pattern {
-	case "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$":
+	case objectName:
 		return "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit"
 	case "^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$":
 		return "must have 1 to 128 letters, digits or characters of ._@+-, and begin with a letter or digit"

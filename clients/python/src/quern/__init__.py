@@ -17,6 +17,7 @@ from ._async._namespace import AsyncNamespace
 from ._async._result import AsyncResult
 from ._errors import (
     BadRequest,
+    ColumnsAddedWarning,
     Conflict,
     ConnectionFailed,
     DoubtsWaiting,
@@ -84,6 +85,7 @@ __all__ = [
     "Clarification",
     "Client",
     "Column",
+    "ColumnsAddedWarning",
     "Conflict",
     "ConnectionFailed",
     "Dataset",

@@ -127,6 +127,13 @@ class LoadFailed(ServiceError):
     """The files could not be loaded. Nothing of them was loaded."""
 
 
+def noted(doubt: Mapping[str, Any]) -> str:
+    """Return what a doubt about files says: the column, the message, and the option that settles it."""
+    column = f"{doubt['column']}: " if doubt.get("column") else ""
+    option = f" (option {doubt['option']})" if doubt.get("option") else ""
+    return f"{column}{doubt['message']}{option}"
+
+
 class DoubtsWaiting(QuernError):
     """The load waits because something about the files is doubtful. Nothing has been loaded.
 
@@ -136,8 +143,12 @@ class DoubtsWaiting(QuernError):
     def __init__(self, doubts: Sequence[Mapping[str, Any]]) -> None:
         self.doubts = list(doubts)
         codes = sorted({str(doubt["code"]) for doubt in doubts if doubt.get("code")})
-        lines = "".join(f"\n  - {doubt['message']}" for doubt in doubts)
+        lines = "".join(f"\n  - {noted(doubt)}" for doubt in doubts)
         super().__init__(f"The load waits for a decision. To load anyway, pass accept={codes!r}.{lines}")
+
+
+class ColumnsAddedWarning(UserWarning):
+    """Rows that were appended or merged have columns that the dataset did not have before, which may be a typing error."""
 
 
 class TruncatedWarning(UserWarning):
@@ -166,10 +177,46 @@ _BY_CODE: dict[str, type[ServiceError]] = {
 }
 
 
+# Messages of the service name requests and commands. These are the calls that do the same.
+_CALLS = [
+    (r", and so does quern [a-z ]+", ""),
+    (r"`quern query`, or `POST /query`", "`Namespace.sql()`"),
+    (r"POST /schema/[^ ]+/namespaces or quern namespace create", "Namespace.create()"),
+    (r"GET /schema/([^ /]+/namespaces|namespaces/all)", "Client.namespaces()"),
+    (r"GET /schema/datasets/all", "Client.search()"),
+    (r"GET /schema/[^ ]+/datasets\b", "Namespace.datasets()"),
+    (r"GET /user/me", "Client.me()"),
+    (r"GET /data/[^ ]+/ingestions", "Dataset.loads()"),
+    (r"GET /data/[^ ]+/snapshots", "Dataset.versions()"),
+    (r"GET /data/[^ ]+/export", "Dataset.export()"),
+    (r"POST /data/[^ ]+/rows with mode=merge and a key", "Dataset.merge()"),
+    (r"POST /data/[^ ]+/rows/delete", "Dataset.delete_rows()"),
+    (r"POST /data/[^ ]+/clear", "Dataset.clear()"),
+    (r"PUT /data/[^ ]+/inferDefinition", "Dataset.define()"),
+    (r"DELETE /data/\{username\}/\{namespace\}/\{datasetName\}", "Dataset.delete()"),
+    (r"POST /ingest/new/[^ ]+", "Namespace.upload()"),
+    (r"POST /permissions/…", "Dataset.share() or Namespace.share()"),
+    (r"DELETE /permissions/…/shares", "Dataset.unshare() or Namespace.unshare()"),
+    (r"GET /query/runs/[^ ]+", "Client.answer()"),
+    (r"GET /query/runs", "Client.runs()"),
+    (r"POST /query/runs/[^ ]+/feedback", "Answer.rate()"),
+    (r"POST /query/ask", "Namespace.ask()"),
+    (r"GET /query/conversations", "Client.conversations()"),
+    (r"GET /verified/[^ ]+", "Namespace.verified()"),
+]
+
+
+def in_python(message: str) -> str:
+    """Return a message of the service with the calls of this package instead of requests and commands."""
+    for pattern, call in _CALLS:
+        message = re.sub(pattern, call, message)
+    return message
+
+
 def fault_of(status: int, body: Any, request_id: str | None) -> ServiceError:
     """Return the fault that an answer of the service describes. A proxy may have answered instead of it."""
     if not isinstance(body, Mapping) or "error_code" not in body:
         return ServiceError("UNKNOWN", f"The answer has the status {status} and is not from Quern.", status, (), request_id)
-    code, message = str(body["error_code"]), str(body.get("message", ""))
-    details = [(str(sub.get("code", "")), str(sub.get("message", ""))) for sub in body.get("sub_errors") or ()]
+    code, message = str(body["error_code"]), in_python(str(body.get("message", "")))
+    details = [(str(sub.get("code", "")), in_python(str(sub.get("message", "")))) for sub in body.get("sub_errors") or ()]
     return _BY_CODE.get(code, ServiceError)(code, message, status, details, request_id)

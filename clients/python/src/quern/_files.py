@@ -6,6 +6,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,15 @@ class Source:
         if len(part) != size:
             raise OSError(f"{self.path} changed during the upload")
         return part
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that the service would refuse, before anything is sent."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", name):
+        raise ValueError(
+            f"{name!r} cannot be the name of a {what}. A name has the letters a to z and A to Z, digits, dots, underscores and hyphens, "
+            "begins with a letter or digit, and has at most 128 characters."
+        )
 
 
 def collect(paths: Iterable[str | os.PathLike[str]]) -> list[Source]:

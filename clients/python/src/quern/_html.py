@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from . import _chart
-from ._models import Checks, Clarification, Column, Doubt, Explanation, ReadVersion, Verified
+from ._models import CheckedText, Checks, Clarification, Column, Doubt, Explanation, ReadVersion, Verified
 
 SHOWN = 10
 _LONGEST = 200
+_PRINTED = 20
 
 # Colours are taken from the notebook, or are half transparent, so that light and dark themes both work.
 _STYLE = """<style>
@@ -97,6 +98,41 @@ def answer_page(answer: ShownAnswer) -> str:
 def rows_page(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], count: int) -> str:
     """Return the first rows of a result as HTML."""
     return f'{_STYLE}<div class="quern">{_grid(columns, rows, count)}</div>'
+
+
+def notes_page(summary: str, notes: Sequence[str], columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a load or deletion says, with the first rows, as HTML."""
+    said = "".join(f'<p class="note">{_text(note)}</p>' for note in notes)
+    return f'{_STYLE}<div class="quern"><p class="answer">{_text(summary)}</p>{said}{_grid(columns, rows, 0)}</div>'
+
+
+def checked_page(checked: CheckedText) -> str:
+    """Return a text whose figures were checked as HTML."""
+    said = f"{checked.verified} of {len(checked.claims)} figures confirmed by the rows"
+    marked = _marked(checked.text, Checks(len(checked.claims), checked.verified, places=checked.claims))
+    return f'{_STYLE}<div class="quern"><p class="answer">{marked}</p><p class="quiet">{said}</p></div>'
+
+
+def text_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], count: int) -> str:
+    """Return the first rows as text, for a terminal."""
+    cells = [[column.name for column in columns]]
+    cells.extend([_cell(row.get(column.name)) for column in columns] for row in rows[:_PRINTED])
+    widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
+    numeric = [_chart.is_numeric(column, rows) for column in columns]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in cells
+    ]
+    if count > _PRINTED:
+        lines.append(f"… {count:,} rows, of which {min(len(rows), _PRINTED)} are shown")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def answer_markdown(answer: ShownAnswer) -> str:

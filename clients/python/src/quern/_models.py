@@ -6,11 +6,15 @@ import csv
 import datetime
 import decimal
 import io
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from ._errors import noted
 from ._values import typed_rows
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -107,12 +111,6 @@ class Event:
     data: Mapping[str, Any]
 
 
-def _noted(doubt: Mapping[str, Any]) -> str:
-    column = f"{doubt['column']}: " if doubt.get("column") else ""
-    option = f" (option {doubt['option']})" if doubt.get("option") else ""
-    return f"{column}{doubt['message']}{option}"
-
-
 @dataclass(frozen=True)
 class Load:
     """An ingestion: files that became rows of a dataset, or a dry run of it."""
@@ -123,6 +121,7 @@ class Load:
     rows_set_aside: int
     warnings: tuple[str, ...] = ()
     doubts: tuple[Mapping[str, Any], ...] = ()
+    """What the service noticed about the files: each has ``message``, and ``column``, ``option`` and ``suggestions`` if known."""
     snapshot_id: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -132,8 +131,22 @@ class Load:
         return self.raw.get("preview")
 
     def __str__(self) -> str:
-        notes = [*self.warnings, *(_noted(doubt) for doubt in self.doubts)]
-        return f"{self.rows:,} rows, {self.rows_set_aside:,} set aside" + "".join(f"\n  - {note}" for note in notes)
+        return "\n  - ".join([self._summary(), *self._notes()])
+
+    def _summary(self) -> str:
+        if self.preview is not None:
+            columns = ", ".join(f"{column['name']} {column['type']}" for column in self.preview["columns"])
+            return f"Dry run: nothing was loaded. The columns would be: {columns}"
+        return f"{self.rows:,} rows, {self.rows_set_aside:,} set aside"
+
+    def _notes(self) -> list[str]:
+        return [*self.warnings, *(noted(doubt) for doubt in self.doubts)]
+
+    def _repr_html_(self) -> str:
+        from ._html import notes_page
+
+        preview = self.preview or {}
+        return notes_page(self._summary(), self._notes(), columns_of(preview.get("columns")), preview.get("rows") or ())
 
 
 @dataclass(frozen=True)
@@ -143,10 +156,15 @@ class Merged:
     rows: int
     """The number of new rows."""
     replaced: int | None
-    """How many rows they would take the place of; only after a dry run."""
+    """How many rows they would take the place of. Only a dry run counts them; otherwise it is None."""
     snapshot_id: str | None
     """The version with the rows; None if nothing changed."""
     dry_run: bool
+
+    def __str__(self) -> str:
+        if not self.dry_run:
+            return f"{self.rows:,} rows were merged"
+        return f"Dry run: {self.rows:,} rows would be merged, and take the place of {self.replaced:,}"
 
 
 @dataclass(frozen=True)
@@ -155,11 +173,20 @@ class Deleted:
 
     rows: int
     """The number of rows."""
-    first_rows: tuple[Mapping[str, Any], ...]
+    first_rows: tuple[Mapping[str, Any], ...] = field(repr=False)
     """Up to 20 of them; only after a dry run."""
     snapshot_id: str | None
     """The version without the rows; None if nothing changed."""
     dry_run: bool
+
+    def __str__(self) -> str:
+        return f"Dry run: {self.rows:,} rows would be deleted" if self.dry_run else f"{self.rows:,} rows were deleted"
+
+    def _repr_html_(self) -> str:
+        from ._html import notes_page
+
+        columns = [Column(name, "") for name in (self.first_rows[0] if self.first_rows else {})]
+        return notes_page(str(self), (), columns, self.first_rows)
 
 
 @dataclass(frozen=True)
@@ -183,6 +210,26 @@ class CheckedText:
     verified: int
     unverified: int
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        missing = [f"{claim.text}: {claim.reason or 'not found in the rows'}" for claim in self.claims if not claim.verified]
+        return "\n  - ".join([f"{self.verified} of {len(self.claims)} figures confirmed", *missing])
+
+    def _repr_html_(self) -> str:
+        from ._html import checked_page
+
+        return checked_page(self)
+
+
+class Listing(list[T]):
+    """A list of dicts. In a notebook it shows itself as a table."""
+
+    def _repr_html_(self) -> str:
+        from ._html import rows_page
+
+        rows = [{name: value for name, value in dict(one).items() if not isinstance(value, dict | list)} for one in self]  # type: ignore[call-overload]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return rows_page([Column(name, "") for name in names], rows, len(rows))
 
 
 def moment(text: str | None) -> datetime.datetime | None:
@@ -239,7 +286,7 @@ def load_of(wire: Any) -> Load:
         progress["rowsDone"],
         progress["rowsSetAside"],
         tuple(wire.get("warnings") or ()),
-        tuple(wire.get("doubts") or ()),
+        tuple(wire.get("doubts") or (wire.get("preview") or {}).get("doubts") or ()),
         wire.get("snapshotId"),
         wire,
     )
@@ -263,17 +310,42 @@ def notice_of(wire: Any, position: str) -> Notice:
     return Notice(wire["id"], wire["type"], datetime.datetime.fromisoformat(wire["timestamp"]), wire["data"], position)
 
 
+def verified_body(
+    question: str | None,
+    query: str | None,
+    wordings: Sequence[str],
+    parameters: Sequence[Mapping[str, Any]],
+    interpretation: str | None,
+) -> dict[str, Any]:
+    """Return the fields of a verified question that were given."""
+    body = {
+        "question": question,
+        "query": query,
+        "wordings": list(wordings),
+        "parameters": [dict(one) for one in parameters],
+        "interpretation": interpretation,
+    }
+    return {name: value for name, value in body.items() if value}
+
+
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 def parameters_of(values: Parameters) -> list[Any] | dict[str, Any]:
     """Return the values of parameters with the types that they have in Python, where JSON has no type for them."""
     if isinstance(values, Mapping):
-        return {name: _typed(value) for name, value in values.items()}
-    return [_typed(value) for value in values]
+        return {name: _typed(str(name), value) for name, value in values.items()}
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"Parameters are a list, for $1, or a dict, for $name: write [{values!r}].")
+    return [_typed(str(number), value) for number, value in enumerate(values, 1)]
 
 
-def _typed(value: Any) -> Any:
+def _typed(name: str, value: Any) -> Any:
+    if isinstance(value, list | tuple | set | frozenset) or type(value).__name__ in ("ndarray", "Series"):
+        some = ", ".join(f"${name}_{number}" for number in (1, 2, 3)) if not name.isdecimal() else "$1, $2, $3"
+        raise TypeError(f"The parameter ${name} is a list, but a parameter is one value. Write a parameter for each: IN ({some}).")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"The parameter ${name} is {value}. Use None for a missing value, and IS NULL to find one.")
     if isinstance(value, datetime.datetime):
         return {"type": "timestamp", "value": value.isoformat()}
     if isinstance(value, datetime.date):
@@ -285,6 +357,21 @@ def _typed(value: Any) -> Any:
         whole, _, fraction = text.lstrip("-").partition(".")
         digits = max(1, len(whole.lstrip("0")) + len(fraction))
         return {"type": f"decimal({digits},{len(fraction)})", "value": text}
+    return value
+
+
+def sendable(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows that JSON can have. NaN, NaT and NA of pandas mean that a value is missing."""
+    return [{str(name): _sendable(number, name, value) for name, value in row.items()} for number, row in enumerate(rows)]
+
+
+def _sendable(number: int, name: object, value: Any) -> Any:
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):  # also numpy.float64
+        if math.isnan(value):
+            return None
+        raise ValueError(f"Row {number}, column {name!r}: rows in dicts cannot have {value}. Send a DataFrame or an Arrow table.")
     return value
 
 
@@ -305,7 +392,13 @@ def when(value: datetime.datetime | datetime.date | str | None) -> str | None:
     if value is None:
         return None
     if isinstance(value, str):
-        value = datetime.datetime.fromisoformat(value)
+        try:
+            value = datetime.datetime.fromisoformat(value)
+        except ValueError as refused:
+            raise ValueError(
+                f"as_of is a moment such as '2026-11-01' or '2026-11-01T09:30:00Z', not {value!r}. "
+                "Dataset.versions() has the moment of each version in committedAt."
+            ) from refused
     elif not isinstance(value, datetime.datetime):
         value = datetime.datetime(value.year, value.month, value.day)
     return (value if value.tzinfo else value.astimezone()).isoformat()

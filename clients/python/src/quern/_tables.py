@@ -202,18 +202,20 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "write_parquet") or hasattr(value, "to_parquet")
 
 
-def write_parquet(frame: Any, path: str | io.BytesIO) -> None:
-    """Write a table to a Parquet file on the disk or in memory."""
+def write_parquet(frame: Any, path: str | io.BytesIO) -> list[str]:
+    """Write a table to a Parquet file on the disk or in memory, and return the names of its columns."""
     if hasattr(frame, "to_frame") and not hasattr(frame, "columns"):  # a Series
         frame = frame.to_frame()
     if hasattr(frame, "write_parquet"):  # polars
         frame.write_parquet(path)
-        return
+        return list(frame.columns)
     pa, parquet = need("pyarrow", "arrow"), need("pyarrow.parquet", "arrow")
     try:
         if hasattr(frame, "to_parquet"):  # pandas
             frame = pa.Table.from_pandas(_with_index(frame), preserve_index=False)
-        parquet.write_table(pa.table(frame), path)
+        rows = pa.table(frame)
+        parquet.write_table(rows, path)
+        return list(rows.column_names)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as refused:
         said = ". ".join(str(part).rstrip(".") for part in reversed(refused.args))
         raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _files, _tables, _wire
 from .._errors import DoubtsWaiting, LoadFailed
-from .._models import Load, Parameters, load_of, names_of, parameters_of, when
+from .._models import Listing, Load, Parameters, load_of, names_of, parameters_of, verified_body, when
 from .._progress import Progress, Reporter
 from ._answer import AsyncAnswer, AsyncStream, ask
 from ._compat import sleep
@@ -36,10 +36,11 @@ class AsyncNamespace:
 
     async def datasets(self) -> list[_wire.DatasetItem]:
         """Return the datasets that the caller may see."""
-        return [one async for one in self._http.pages(f"/schema/{self.username}/{self.name}/datasets")]
+        return Listing([one async for one in self._http.pages(f"/schema/{self.username}/{self.name}/datasets")])
 
     async def create(self, exposure: str | None = None) -> None:
         """Create the namespace. ``upload`` does so by itself."""
+        _files.check_name("namespace", self.name)
         body = {"name": self.name} | ({"exposure": exposure} if exposure else {})
         await self._http.call("POST", f"/schema/{self.username}/namespaces", body)
 
@@ -58,7 +59,8 @@ class AsyncNamespace:
         """Run a SELECT and return all its rows.
 
         Values belong into ``parameters``: ``$1`` stands for a value of a list, ``$name`` for one of a dict. ``as_of`` reads the
-        data as they were. A result that the service would cut is an error, unless ``truncate`` allows the cut.
+        data as they were at a moment; one without a time zone is in the time zone of this machine.
+        A result of any size is complete. With ``truncate`` one that is too large for one answer is cut, with a ``TruncatedWarning``.
         """
         body: dict[str, Any] = {"username": self.username, "namespace": self.name, "query": query}
         if parameters is not None:
@@ -153,6 +155,8 @@ class AsyncNamespace:
         program, continues when the same call is made again: only parts that the store lacks are sent. If something about the files
         is doubtful, nothing is loaded and ``DoubtsWaiting`` is raised.
         """
+        _files.check_name("dataset", dataset)
+        _files.check_name("namespace", self.name)
         if is_frame(source):
             with tempfile.TemporaryDirectory(prefix="quern-") as folder:
                 path = Path(folder, dataset + ".parquet")
@@ -221,9 +225,21 @@ class AsyncNamespace:
         """Return the verified questions."""
         return [one async for one in self._http.pages(f"/verified/{self.username}/{self.name}")]
 
-    async def verify(self, question: str, query: str, wordings: Sequence[str] = ()) -> _wire.VerifiedQuestion:
-        """Keep a question and the statement that answers it."""
-        body = {"question": question, "query": query, "wordings": list(wordings)}
+    async def verify(
+        self,
+        question: str,
+        query: str,
+        wordings: Sequence[str] = (),
+        *,
+        parameters: Sequence[Mapping[str, Any]] = (),
+        interpretation: str | None = None,
+    ) -> _wire.VerifiedQuestion:
+        """Keep a question and the statement that answers it.
+
+        A word such as ``$city`` in the question and in the statement stands for a value. ``parameters`` describes each, for example
+        ``{"name": "city", "type": "varchar", "column": "orders.city", "default": "Vienna"}``.
+        """
+        body = verified_body(question, query, wordings, parameters, interpretation)
         kept: _wire.VerifiedQuestion = await self._http.call("POST", f"/verified/{self.username}/{self.name}", body)
         return kept
 
@@ -238,7 +254,10 @@ class AsyncNamespace:
         return found
 
     async def share(self, username: str, role: str = "viewer") -> None:
-        """Give a person or a group a role in the whole namespace."""
+        """Give a person, or a group as ``@name``, the role ``viewer`` or ``editor`` in the whole namespace.
+
+        A name that nobody has yet is accepted: the share takes effect at the first sign-in under that name.
+        """
         path = f"/permissions/namespaces/{self.username}/{self.name}/shares"
         await self._http.call("POST", path, {"username": username, "role": role})
 

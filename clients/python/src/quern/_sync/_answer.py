@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 from .. import _html, _tables
-from .._errors import RunFailed
+from .._errors import RunFailed, in_python
 from .._models import (
     Checks,
     Clarification,
@@ -24,12 +24,14 @@ from .._models import (
     columns_of,
     doubts_of,
     explanations_of,
+    verified_body,
     verified_of,
     versions_of,
 )
 from .._values import typed_rows
 from ._http import Http
 
+_SEE_TABLE = "listed in the table of the answer"  # the text leaves the rows to what shows it
 _LAST = {"runCompleted", "runCancelled", "runFailed", "runWaiting"}
 
 
@@ -88,9 +90,11 @@ class Answer:
         self.conversation_id: str = run["conversationId"]
         self.question: str = run["question"]
         self.status: str = run["status"]
-        self.response: str = result.get("response", "")
         self.outcome: str = result.get("outcome", "")
         """``answer``, ``answer_unverified``, ``no_data``, ``clarification``, ``not_permitted``, ``refused`` or ``withheld``."""
+        self.response: str = result.get("response", "")
+        if self.outcome == "refused":
+            self.response = in_python(self.response)
         self.reading: str = result.get("interpretation", "")
         """What the question was taken for."""
         self.basis: str | None = result.get("basis")
@@ -113,13 +117,21 @@ class Answer:
         return self.steps[-1].query if self.steps else None
 
     def choose(self, option: int | Option) -> Answer:
-        """Settle a clarification with the number of an option, and return the answer."""
+        """Settle a clarification with the number of an option, and return the answer.
+
+        The service remembers for you what the option says about the words of the question, and does not ask about them again.
+        ``Dataset.choices`` lists what is remembered, ``Dataset.forget_choices`` forgets it.
+        """
         number = option if isinstance(option, int) else option.number
         run = self._http.call("POST", f"/query/runs/{self.id}/choose", {"option": number}, headers=_WAIT)
         return ended(self._http, run)
 
     def follow_up(self, question: str) -> Answer:
-        """Ask the next question of the same conversation."""
+        """Ask the next question of the same conversation.
+
+        The question is taken together with the last one of the conversation, also if another answer than this one was the last. To
+        ask about the same answer again, ask with ``Namespace.ask`` first, which begins a new conversation.
+        """
         run = self.raw
         body = {
             "username": run["username"],
@@ -139,13 +151,20 @@ class Answer:
         """Remove the rating."""
         self._http.call("DELETE", f"/query/runs/{self.id}/feedback")
 
-    def verify(self, question: str | None = None, wordings: list[str] | None = None) -> dict[str, Any]:
-        """Keep the question and its statement as verified: from now on the statement answers it, without a model."""
-        body: dict[str, Any] = {"runId": self.id}
-        if question:
-            body["question"] = question
-        if wordings:
-            body["wordings"] = wordings
+    def verify(
+        self,
+        question: str | None = None,
+        wordings: Sequence[str] = (),
+        *,
+        parameters: Sequence[Mapping[str, Any]] = (),
+        interpretation: str | None = None,
+    ) -> dict[str, Any]:
+        """Keep the question and its statement as verified: from now on the statement answers it, without a model.
+
+        A question of another wording replaces that of the run. For parameters, see ``Namespace.verify``; the statement of an answer
+        rarely has any.
+        """
+        body = {"runId": self.id, **verified_body(question, None, wordings, parameters, interpretation)}
         path = f"/verified/{self.raw['username']}/{self.raw['namespace']}"
         kept: dict[str, Any] = self._http.call("POST", path, body)
         return kept
@@ -162,6 +181,9 @@ class Answer:
         if self.clarification:
             options = "".join(f"\n  {option.number}. {option.reading}" for option in self.clarification.options)
             return self.clarification.question + options
+        if _SEE_TABLE in self.response and self.steps:
+            last = self.steps[-1]
+            return f"{self.response}\n\n{_html.text_table(last.columns, last.first_rows, last.row_count)}"
         return self.response
 
     def __repr__(self) -> str:
@@ -227,7 +249,7 @@ def ask(http: Http, body: dict[str, Any]) -> Answer:
 def _unless_failed(run: dict[str, Any]) -> dict[str, Any]:
     if run["status"] == "failed":
         failure = run.get("error") or {"code": "INTERNAL", "message": "The run failed."}
-        raise RunFailed(failure["code"], failure["message"])
+        raise RunFailed(failure["code"], in_python(failure["message"]))
     return run
 
 

@@ -3,15 +3,31 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from .. import _tables, _wire
-from .._errors import NotFound, QuernError
-from .._models import Deleted, Load, Merged, Parameters, columns_of, deleted_of, line_of, load_of, merged_of, names_of, parameters_of
+from .._errors import ColumnsAddedWarning, NotFound, QuernError
+from .._models import (
+    Deleted,
+    Listing,
+    Load,
+    Merged,
+    Parameters,
+    columns_of,
+    deleted_of,
+    line_of,
+    load_of,
+    merged_of,
+    names_of,
+    parameters_of,
+    sendable,
+)
 from .._values import typed_rows
 from ._compat import in_thread, sleep
 from ._events import Events, follow
@@ -66,7 +82,10 @@ class Dataset:
         return rows[:limit]
 
     def append(self, rows: Rows) -> int:
-        """Append rows and return their number: dicts, or a table in memory. For files use ``Namespace.upload``."""
+        """Append rows and return their number: dicts, or a table in memory. For files use ``Namespace.upload``.
+
+        Columns that the dataset lacks are added, with a ``ColumnsAddedWarning``. In dicts, NaN, NaT and NA mean that a value is missing.
+        """
         return int((self._post(rows, {}))["indexed"])
 
     def merge(self, rows: Rows, key: str | Sequence[str] | None = None, *, dry_run: bool = False) -> Merged:
@@ -82,14 +101,50 @@ class Dataset:
     def _post(self, rows: Rows, params: Mapping[str, Any]) -> Any:
         path = self._path + "/rows"
         if not is_frame(rows):
-            several = cast("Iterable[Mapping[str, Any]]", [rows] if isinstance(rows, Mapping) else rows)
-            return self._http.call("POST", path, {"data": [dict(row) for row in several]}, params=params)
+            several = sendable(cast("Iterable[Mapping[str, Any]]", [rows] if isinstance(rows, Mapping) else rows))
+            added = self._added(list(dict.fromkeys(name for row in several for name in row)))
+            stored = self._http.call("POST", path, {"data": several}, params=params)
+            _tell_added(added, params)
+            return stored
         file = io.BytesIO()
-        in_thread(lambda: _tables.write_parquet(rows, file))
+        names = in_thread(lambda: _tables.write_parquet(rows, file))
+        added = self._added(names)
         if len(file.getbuffer()) > _MOST_BYTES:
             raise ValueError(f"One call sends at most {_MOST_BYTES >> 20} MiB. Use Namespace.upload, also with mode='merge'.")
         headers = {"Content-Type": "application/vnd.apache.parquet"}
-        return (self._http.send("POST", path, content=file.getvalue(), params=params, headers=headers)).json()
+        stored = (self._http.send("POST", path, content=file.getvalue(), params=params, headers=headers)).json()
+        _tell_added(added, params)
+        return stored
+
+    def _added(self, names: Sequence[str]) -> dict[str, str | None]:
+        """Return the names that are not columns yet, each with the column that it may have been meant for."""
+        known = {name.casefold(): name for name in self.columns()}
+        absent = [name for name in names if known and name.strip().casefold() not in known]
+        nearest = {name: difflib.get_close_matches(name.casefold(), known, 1, 0.8) for name in absent}
+        return {name: known[near[0]] if near else None for name, near in nearest.items()}
+
+    def key(self) -> _wire.DatasetKey | None:
+        """Return the key: the columns whose values identify a row. None if none was declared."""
+        return (self.info())["metadata"].get("key")
+
+    def set_key(self, columns: str | Sequence[str], duplicates: str = "setAside") -> _wire.DatasetKey:
+        """Declare the key. Rows of a load that have no value there, or the key of another row, are left out; with
+        ``duplicates="refuse"`` such a load fails. ``merge`` uses the key. Rows that violate it already are a ``Conflict``."""
+        found: _wire.DatasetKey = self._http.call("PUT", self._path + "/key", {"columns": names_of(columns), "duplicates": duplicates})
+        return found
+
+    def remove_key(self) -> None:
+        """Remove the key. The rows stay as they are."""
+        self._http.call("DELETE", self._path + "/key")
+
+    def choices(self) -> _wire.Choices:
+        """Return what the service remembers of your choices about words in questions. See ``Answer.choose``."""
+        found: _wire.Choices = self._http.call("GET", self._path + "/choices")
+        return found
+
+    def forget_choices(self) -> None:
+        """Forget your choices, so that you are asked again."""
+        self._http.call("DELETE", self._path + "/choices")
 
     def delete_rows(self, condition: str, parameters: Parameters | None = None, *, dry_run: bool = False) -> Deleted:
         """Delete the rows for which a condition is true. ``versions`` and ``restore`` undo it.
@@ -128,8 +183,25 @@ class Dataset:
         return found
 
     def set_semantics(self, change: Mapping[str, Any]) -> _wire.Semantics:
-        """Change roles, units, synonyms, measures or joins."""
+        """Replace everything that people said about roles, units, synonyms, measures and joins.
+
+        What ``change`` leaves out is as the service drafts it. To change one thing, change the value of ``semantics()`` and give it back.
+        A column that is changed must not keep ``"source": "drafted"``. For a synonym, ``add_synonyms`` does all this.
+        """
         found: _wire.Semantics = self._http.call("PUT", self._path + "/semantics", dict(change))
+        return found
+
+    def add_synonyms(self, column: str, *words: str) -> _wire.Semantics:
+        """Let words stand for a column in questions, for everybody. What was said before stays."""
+        answer = self._http.send("GET", self._path + "/semantics")
+        now = answer.json()
+        if column not in now["columns"]:
+            raise ValueError(f"The dataset has no column {column!r}. It has: {', '.join(now['columns'])}.")
+        said = {name: value for name, value in now["columns"][column].items() if name != "source"}
+        now["columns"][column] = said | {"synonyms": list(dict.fromkeys([*said["synonyms"], *words]))}
+        # Somebody else may have changed them meanwhile.
+        condition = {"If-Match": answer.headers["ETag"]}
+        found: _wire.Semantics = self._http.call("PUT", self._path + "/semantics", now, headers=condition)
         return found
 
     def export(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
@@ -165,19 +237,23 @@ class Dataset:
 
     def versions(self) -> list[_wire.Snapshot]:
         """Return the versions of the data, the newest first."""
-        return [version for version in self._http.pages(self._path + "/snapshots")]
+        return Listing([version for version in self._http.pages(self._path + "/snapshots")])
 
     def restore(self, snapshot_id: str) -> None:
         """Make an older version the current one. The newer ones stay in the list."""
         self._http.call("POST", f"{self._path}/snapshots/{snapshot_id}/restore")
 
     def shares(self) -> list[_wire.Share]:
-        """Return who may read or change the dataset."""
+        """Return who may read or change the dataset. ``pending`` means that the person has not signed in yet."""
         found: list[_wire.Share] = self._http.call("GET", self._shares)
-        return found
+        return Listing(found)
 
     def share(self, username: str, role: str = "viewer") -> None:
-        """Give a person or a group the role ``viewer`` or ``editor``."""
+        """Give a person, or a group as ``@name``, the role ``viewer`` or ``editor``.
+
+        A name that nobody has yet is accepted: the share takes effect at the first sign-in under that name. Until then ``shares`` has
+        it with ``pending``.
+        """
         self._http.call("POST", self._shares, {"username": username, "role": role})
 
     def unshare(self, username: str) -> None:
@@ -208,6 +284,15 @@ class Dataset:
 
     def __repr__(self) -> str:
         return f"<Dataset {self.username}/{self.namespace}/{self.name}>"
+
+
+def _tell_added(added: Mapping[str, str | None], params: Mapping[str, Any]) -> None:
+    if not added:
+        return
+    names = ", ".join(f"{name!r}" + (f" (did you mean {near!r}?)" if near else "") for name, near in added.items())
+    how = "would be added" if params.get("dryRun") else "were added"
+    # The caller of append or merge, not this module.
+    warnings.warn(f"The dataset did not have these columns, which {how}: {names}.", ColumnsAddedWarning, stacklevel=4)
 
 
 def _save(answer: Any, path: Path) -> None:

@@ -86,7 +86,7 @@ class Http:
                 answer = self._api.request(method, path, params=_given(params), headers=sent, content=content)
             except httpx2.TransportError as failed:
                 if attempt >= self._retries or not _may_repeat(method, path, failed):
-                    raise ConnectionFailed(f"{method} {self.server}/api/v1{path}: {_said(failed)}") from failed
+                    raise ConnectionFailed(self._told(method, path, failed)) from failed
             else:
                 if answer.status_code < 400:
                     return answer
@@ -139,7 +139,15 @@ class Http:
                     raise _fault(answer)
                 yield answer
         except httpx2.TransportError as failed:
-            raise ConnectionFailed(f"{method} {self.server}/api/v1{path}: {_said(failed)}") from failed
+            raise ConnectionFailed(self._told(method, path, failed)) from failed
+
+    def _told(self, method: str, path: str, failed: Exception) -> str:
+        if not isinstance(failed, _ARRIVED_NEVER):
+            return f"{method} {self.server}/api/v1{path}: {_said(failed)}"
+        return (
+            f"The service at {self.server} cannot be reached: {_said(failed)}. Is it running, and is this its address? "
+            "The address is that of connect(server), of QUERN_SERVER, or of the last `quern login`."
+        )
 
     def events(self, answer: httpx2.Response) -> Generator[httpx2.ServerSentEvent]:
         """Return the events of a stream. A completed run can be larger than the usual limit of an event."""
