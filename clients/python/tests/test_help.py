@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import inspect
+import pydoc
 import warnings
 from pathlib import Path
 
@@ -199,3 +201,14 @@ def test_results_show_themselves(shop: quern.Namespace, q: quern.Client, service
     shop["shown"].share("nobody.yet@example.org")
     assert shop["shown"].shares()[0]["pending"] is True
     assert datetime.datetime.fromisoformat(versions[0]["committedAt"]).tzinfo is not None
+
+
+def test_help_lists_what_there_is() -> None:
+    text = pydoc.render_doc(quern.Answer, renderer=pydoc.plaintext)
+    for name in ("response", "reading", "steps", "clarification", "checks", "doubts", "versions"):
+        assert f"``{name}``" in text
+    assert "QUERN_TOKEN" in pydoc.render_doc(quern.connect, renderer=pydoc.plaintext)
+    for name, member in inspect.getmembers(quern, inspect.isclass):
+        assert member.__doc__, name
+        for called, function in inspect.getmembers(member, inspect.isfunction):
+            assert called.startswith("_") or function.__doc__ or member is quern.Events, f"{name}.{called}"

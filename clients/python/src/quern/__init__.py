@@ -66,7 +66,23 @@ from ._sync._namespace import Namespace
 from ._sync._result import Result
 from ._version import VERSION as __version__
 
-connect = Client
+
+def connect(
+    server: str | None = None,
+    token: str | None = None,
+    *,
+    timeout: float = 70,
+    retries: int = 2,
+    verify: bool | str = True,
+) -> Client:
+    """Connect to a Quern server: ``quern.connect().namespace("shop")`` leads to everything else.
+
+    Without ``token`` the environment variable QUERN_TOKEN is used, then the sign-in of ``quern login``. Without ``server`` it is
+    QUERN_SERVER, then the server of the last sign-in. ``timeout`` is in seconds, ``retries`` the number of repetitions that are safe and
+    may help. ``verify`` is the file of a certificate authority, or False for none. For asyncio, use ``AsyncClient``.
+    """
+    return Client(server, token, timeout=timeout, retries=retries, verify=verify)
+
 
 __all__ = [
     "Answer",

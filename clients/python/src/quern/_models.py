@@ -113,7 +113,11 @@ class Event:
 
 @dataclass(frozen=True)
 class Load:
-    """An ingestion: files that became rows of a dataset, or a dry run of it."""
+    """An ingestion: files that became rows of a dataset, or a dry run of it. ``print(load)`` says what the service noticed.
+
+    ``rows`` were loaded, ``rows_set_aside`` did not fit (``Dataset.rows_set_aside(load)`` lists them), ``doubts`` and ``warnings`` are what
+    was noticed, ``preview`` has columns and first rows of a dry run, ``snapshot_id`` is the new version.
+    """
 
     id: str
     status: str

@@ -12,6 +12,9 @@ from typing import Any, Protocol
 
 from ._errors import ConnectionFailed, NotSignedIn
 
+_PROGRAM = (
+    "`quern` is the command line of Quern: `make build` in a checkout writes bin/quern. The console makes tokens, too, under Account."
+)
 _LEEWAY = datetime.timedelta(seconds=20)
 
 
@@ -105,11 +108,11 @@ def find(server: str | None, token: str | None) -> tuple[str, Tokens]:
     kept = {"servers": {}} if token and server else _read(path)
     server = server or str(kept.get("current") or "")
     if not server:
-        raise NotSignedIn("No server is named. Run `quern login https://your.server`, or set QUERN_SERVER and QUERN_TOKEN.")
+        raise NotSignedIn(f"No server is named. Run `quern login https://your.server`, or set QUERN_SERVER and QUERN_TOKEN. {_PROGRAM}")
     if token:
         return server, FixedToken(token)
     if server not in kept["servers"]:
-        raise NotSignedIn(f"You are not signed in at {server}. Run `quern login {server}`, or set QUERN_TOKEN.")
+        raise NotSignedIn(f"You are not signed in at {server}. Run `quern login {server}`, or set QUERN_TOKEN. {_PROGRAM}")
     return server, SignIn(server, path)
 
 

@@ -26,7 +26,11 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class AsyncNamespace:
-    """A namespace. Making this object sends nothing."""
+    """A namespace: datasets that belong together, and questions about them.
+
+    ``upload`` loads files and DataFrames, ``sql`` runs a statement, ``ask`` asks in plain language, ``namespace["orders"]`` is one
+    dataset, ``datasets`` lists all. Making this object sends nothing.
+    """
 
     def __init__(self, http: AsyncHttp, username: str, name: str) -> None:
         self._http, self.username, self.name = http, username, name

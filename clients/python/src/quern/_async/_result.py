@@ -22,6 +22,10 @@ T = TypeVar("T")
 class AsyncResult:
     """The rows of a statement, complete.
 
+    ``df()`` is a DataFrame of pandas, ``pl()`` one of polars, ``arrow()`` a table of pyarrow, ``rows()`` a list of dicts, ``scalar()`` the
+    value of a result with one, ``batches()`` reads any number of rows in constant memory. ``row_count``, ``truncated``, ``query`` and
+    ``versions`` say what it is.
+
     Speaks the Arrow capsule protocol, so polars, DuckDB and pandas take it without a copy: ``pl.DataFrame(result)``,
     ``duckdb.sql("from result")``.
     """
@@ -33,7 +37,7 @@ class AsyncResult:
     truncated: bool
     """Whether rows are missing; only possible with ``truncate=True``."""
     versions: tuple[ReadVersion, ...]
-    """The versions of the datasets that were read. ``as_of`` with one of them gives the same rows again."""
+    """The versions of the datasets that were read. ``Dataset.versions`` has the moment of each, for ``as_of``."""
 
     def __init__(
         self,

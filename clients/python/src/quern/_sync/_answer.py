@@ -36,7 +36,11 @@ _LAST = {"runCompleted", "runCancelled", "runFailed", "runWaiting"}
 
 
 class Step:
-    """A statement behind an answer, and its rows."""
+    """A statement behind an answer, and its rows.
+
+    ``query`` is the statement, ``columns`` has names and types, ``row_count`` the number of rows, ``first_rows`` the first of them.
+    ``rows()``, ``df()``, ``pl()`` and ``arrow()`` give all that the run kept; ``truncated`` says that the statement has more.
+    """
 
     def __init__(self, http: Http, run_id: str, wire: dict[str, Any]) -> None:
         self._http, self._run_id = http, run_id
@@ -80,7 +84,19 @@ class Step:
 class Answer:
     """An answer: what the question was taken for, the text, the figures that were checked, the statements and their rows.
 
-    In a notebook it shows itself.
+    In a notebook it shows itself; ``print`` shows the text. Its attributes:
+
+    - ``ok``: the question was answered, and no figure is in doubt
+    - ``outcome``: ``answer``, ``answer_unverified``, ``no_data``, ``clarification``, ``not_permitted``, ``refused`` or ``withheld``
+    - ``response``: the text
+    - ``reading``: what the question was taken for; ``explained``: what each of its words was taken for
+    - ``steps``: the statements with their rows, ``steps[0].df()``; ``query``: the last statement
+    - ``clarification``: the possible readings, if the service asks back; settle it with ``choose``
+    - ``checks``: how many figures of the text were found in the rows; None if the text was made from the rows
+    - ``doubts``: reasons to look twice; ``basis``: how the answer came about, for example ``rules``
+    - ``verified``: the verified question whose statement answered, if one did
+    - ``versions``: the versions of the datasets that were read
+    - ``question``, ``id``, ``conversation_id``, ``status``, and ``raw``, all that the service said
     """
 
     def __init__(self, http: Http, run: dict[str, Any]) -> None:
@@ -108,7 +124,11 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the question was answered and every figure of the answer was found in the rows."""
+        """Whether the question was answered and no figure is in doubt.
+
+        Figures of a text that a model wrote were all found in the rows. Without a model the text is made from the rows, and ``checks``
+        is None. Whether the question was understood as it was meant, ``reading`` and ``query`` say.
+        """
         return self.outcome == "answer"
 
     @property

@@ -18,6 +18,9 @@ from ._namespace import Namespace
 class Client:
     """A connection to a Quern server.
 
+    ``namespace("shop")`` leads to everything else: uploads, SQL, questions, datasets. ``check`` compares the figures of a text with
+    rows, ``search`` finds datasets, ``events`` tells what happens.
+
     Without ``token`` the environment variable QUERN_TOKEN is used, then the sign-in of ``quern login``. Without ``server`` it is
     QUERN_SERVER, then the server of the last sign-in. ``verify`` is the file of a certificate authority, or False for none.
     """

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .. import _tables, _wire
-from .._errors import ColumnsAddedWarning, NotFound, QuernError
+from .._errors import ColumnsAddedWarning, Conflict, NotFound, QuernError
 from .._models import (
     Deleted,
     Listing,
@@ -38,11 +38,17 @@ _MOST_BYTES = 64 << 20
 
 
 class Dataset:
-    """A dataset. Making this object sends nothing; a dataset that does not exist is noticed by the first call."""
+    """A dataset: ``shop["orders"]``.
+
+    Look at it with ``columns``, ``rows``, ``profile``, ``versions``; change rows with ``append``, ``merge``, ``delete_rows``,
+    ``restore``; describe it with ``define``, ``set_key``, ``add_synonyms``; give it away with ``share`` and ``export``.
+    Making this object sends nothing; a dataset that does not exist is noticed by the first call.
+    """
 
     def __init__(self, http: Http, username: str, namespace: str, name: str) -> None:
         self._http, self.username, self.namespace, self.name = http, username, namespace, name
         self._path = f"/data/{username}/{namespace}/{name}"
+        self._known: set[str] = set()  # columns, as far as they had to be asked for
         self._shares = f"/permissions/datasets/{username}/{namespace}/{name}/shares"
 
     def info(self) -> _wire.Dataset:
@@ -118,9 +124,13 @@ class Dataset:
 
     def _added(self, names: Sequence[str]) -> dict[str, str | None]:
         """Return the names that are not columns yet, each with the column that it may have been meant for."""
+        given = {name.strip().casefold(): name for name in names}
+        if given.keys() <= self._known:
+            return {}
         known = {name.casefold(): name for name in self.columns()}
-        absent = [name for name in names if known and name.strip().casefold() not in known]
-        nearest = {name: difflib.get_close_matches(name.casefold(), known, 1, 0.8) for name in absent}
+        self._known = known.keys() | given.keys()  # afterwards the new names are columns, too
+        absent = {folded: name for folded, name in given.items() if known and folded not in known}
+        nearest = {name: difflib.get_close_matches(folded, known, 1, 0.8) for folded, name in absent.items()}
         return {name: known[near[0]] if near else None for name, near in nearest.items()}
 
     def key(self) -> _wire.DatasetKey | None:
@@ -193,16 +203,20 @@ class Dataset:
 
     def add_synonyms(self, column: str, *words: str) -> _wire.Semantics:
         """Let words stand for a column in questions, for everybody. What was said before stays."""
-        answer = self._http.send("GET", self._path + "/semantics")
-        now = answer.json()
-        if column not in now["columns"]:
-            raise ValueError(f"The dataset has no column {column!r}. It has: {', '.join(now['columns'])}.")
-        said = {name: value for name, value in now["columns"][column].items() if name != "source"}
-        now["columns"][column] = said | {"synonyms": list(dict.fromkeys([*said["synonyms"], *words]))}
-        # Somebody else may have changed them meanwhile.
-        condition = {"If-Match": answer.headers["ETag"]}
-        found: _wire.Semantics = self._http.call("PUT", self._path + "/semantics", now, headers=condition)
-        return found
+        path, attempts = self._path + "/semantics", 5
+        while True:
+            answer = self._http.send("GET", path)
+            now, attempts = answer.json(), attempts - 1
+            if column not in now["columns"]:
+                raise ValueError(f"The dataset has no column {column!r}. It has: {', '.join(now['columns'])}.")
+            said = {name: value for name, value in now["columns"][column].items() if name != "source"}
+            now["columns"][column] = said | {"synonyms": list(dict.fromkeys([*said["synonyms"], *words]))}
+            try:
+                found: _wire.Semantics = self._http.call("PUT", path, now, headers={"If-Match": answer.headers["ETag"]})
+                return found
+            except Conflict:  # somebody else changed them meanwhile
+                if not attempts:
+                    raise
 
     def export(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
         """Write all rows to a file. The format follows the name: ``.parquet``, ``.csv``, ``.arrow`` …"""
