@@ -97,6 +97,8 @@ type loadOf struct {
 	ingestion    string
 	retried      int
 	failure      string // why the load can never succeed
+
+	stored, aside int64 // rows, as the client was told
 }
 
 func (l *loadLoop) newLoad(i int) *loadOf {
@@ -170,6 +172,13 @@ func (l *loadOf) learn(answer *answer) {
 	case l.address == "/rows" && answer.status == http.StatusOK:
 		l.acknowledged, l.done = true, true
 
+		var kept keptRows
+		if err := json.Unmarshal([]byte(answer.body), &kept); err != nil {
+			l.failure = err.Error()
+		}
+
+		l.stored, l.aside = kept.Indexed, kept.RowsSetAside
+
 		return
 	case answer.status != http.StatusOK && answer.status != http.StatusAccepted:
 		l.failure = answer.body
@@ -185,6 +194,7 @@ func (l *loadOf) learn(answer *answer) {
 	}
 
 	l.acknowledged, l.ingestion, l.failed, l.done = true, state.ID, state.Status == "failed", state.Status == "completed"
+	l.stored, l.aside = state.Progress.RowsDone, state.Progress.RowsSetAside
 
 	if l.failed {
 		l.retried++

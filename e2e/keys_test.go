@@ -82,6 +82,7 @@ func TestKeys(t *testing.T) {
 
 	keyDeclared(t, d)
 	keyPosted(t, d)
+	keyTried(t, d)
 	keyFiles(t, d)
 	keyMerged(t, d)
 	keyRestored(t, d)
@@ -185,6 +186,34 @@ func keyFiles(t *testing.T, d *filled) {
 	require.Equal(t, "failed", done.Status)
 	require.Contains(t, done.Error.Message, `no column "n"`)
 	d.requireUnique(3)
+}
+
+// keyTried loads files that violate the key as a dry run, which says what a load would do.
+func keyTried(t *testing.T, d *filled) {
+	t.Helper()
+
+	before := d.sourced()
+
+	tried := d.named(`"dryRun": true, "options": {"types": {"n": "bigint"}}`, "b.csv", "n,name\n6,m\nx,?\n5,n\n7,o\n6,p\n", "c.csv", "n,name\n8,q\n7,r\n,s\n9,t\n", "d.csv", "n,name\n1,u\n2,v\n")
+	require.Equal(t, "completed", tried.Status, "%+v", tried.Error)
+	require.Equal(t, int64(4), tried.Progress.RowsDone)
+	require.Equal(t, int64(7), tried.Progress.RowsSetAside)
+	require.Contains(t, fmt.Sprintf("%+v", tried.Preview.Doubts), "6 rows would be set aside because of the key n: "+
+		"row 3 of b.csv: the key exists already; row 5 of b.csv: the key occurs in row 1 already; row 2 of c.csv: the key occurs in row 4 already of b.csv; …")
+
+	for more, says := range map[string]string{`"mode": "replace"`: "1 row would be set aside because of the key n: row 3: the key occurs in row 1 already", `"mode": "merge"`: "2 rows would be set aside"} {
+		tried = d.named(`"dryRun": true, `+more, "e.csv", "n,name\n1,a\n2,b\n1,c\n"+map[bool]string{true: ",d\n"}[more == `"mode": "merge"`])
+		require.Equal(t, "completed", tried.Status, "%+v", tried.Error)
+		require.Contains(t, fmt.Sprintf("%+v", tried.Preview.Doubts), says)
+	}
+
+	tried = d.named(`"dryRun": true`, "f.csv", "name\na\n")
+	require.Equal(t, "completed", tried.Status, "%+v", tried.Error)
+	require.Contains(t, fmt.Sprintf("%+v", tried.Preview.Doubts), `The load would fail: The rows have no column "n".`)
+
+	tried = d.named(`"dryRun": true`, "g.csv", "n,name\n100,a\n101,b\n")
+	require.NotContains(t, fmt.Sprintf("%+v", tried.Preview.Doubts), "the key")
+	require.Equal(t, before, d.sourced())
 }
 
 func placesOf(rows []setAside) string {

@@ -129,11 +129,12 @@ func (w *working) setAside(gone []*lake.RowSet, misfits [][]engine.SetAside, row
 		return fault.New(fault.Internal, "The keys of the rows could not be compared.")
 	}
 
-	reason := fmt.Sprintf("the key occurs in row %d already", number(misfits[first.file], first))
+	of := ""
 	if first.file != row.file && first.file < len(w.i.Files) {
-		reason += fmt.Sprintf(" of %s", w.i.Files[first.file].Name)
+		of = w.i.Files[first.file].Name
 	}
 
+	reason := isRepeated.text(number(misfits[first.file], first), of)
 	w.aside[row.file] = append(w.aside[row.file], engine.SetAside{Row: number(misfits[row.file], row), Reason: reason})
 	w.i.RowsSetAside++
 	w.i.RowsDone--

@@ -38,7 +38,12 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 	defer w.endStorings(stop)
 
 	err = w.open(ctx, body)
-	if err == nil && w.outputs != nil {
+
+	switch {
+	case err != nil:
+	case w.i.DryRun:
+		err = w.preview(ctx)
+	case w.outputs != nil:
 		if err = w.unrepeat(ctx); err == nil {
 			err = w.conclude(ctx)
 		}
@@ -97,7 +102,7 @@ func (w *working) read(ctx context.Context, session *engine.Session, body *os.Fi
 	found.Doubts = append(doubts, found.Doubts...)
 
 	if w.i.DryRun {
-		return w.preview(ctx, found)
+		return w.try(ctx, session, sources, found)
 	}
 
 	w.i.Doubts = found.Doubts
@@ -106,12 +111,6 @@ func (w *working) read(ctx context.Context, session *engine.Session, body *os.Fi
 	}
 
 	return w.convert(ctx, session, sources, found)
-}
-
-func (w *working) preview(ctx context.Context, found engine.Inspection) error {
-	w.i.Preview = &found
-
-	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return finish(ctx, tx, w.i, Completed, nil, w.Now()) })
 }
 
 // convert writes each file as Parquet with the columns of the table, and stores it.

@@ -79,6 +79,30 @@ const (
 	isPresent
 )
 
+// text returns the reason as people read it. row is the first row with the key, of another file if it is named.
+func (w why) text(row int64, of string) string {
+	switch {
+	case w == isNull:
+		return "the key is null"
+	case w == isPresent:
+		return "the key exists already"
+	case of != "":
+		return fmt.Sprintf("the key occurs in row %d already of %s", row, of)
+	default:
+		return fmt.Sprintf("the key occurs in row %d already", row)
+	}
+}
+
+// violation returns a row of the result of violationSQL.
+func (f foundRow) violation() violation {
+	v := violation{at: position{int(f.A), f.B}, why: why(max(-f.C, 0))}
+	if v.why == isRepeated {
+		v.first = position{int(f.C), f.D}
+	}
+
+	return v
+}
+
 func (k *keyed) check(ctx context.Context) (clean []Ingestion, err error) {
 	if err := k.load(ctx); err != nil || len(k.fresh) == 0 {
 		return k.group, err
@@ -141,7 +165,7 @@ func (k *keyed) load(ctx context.Context) error {
 	k.fresh, k.columns = fresh, columns
 
 	if k.key, err = keyOf(k.columns[0], k.dataset.Key.Columns, "key"); err != nil {
-		return k.lacking(err)
+		return lacking(err, k.dataset.Key)
 	}
 
 	for n := range k.fresh {
@@ -161,13 +185,13 @@ func (k *keyed) load(ctx context.Context) error {
 }
 
 // lacking returns the failure of an ingestion whose columns do not fit the key. The subs of a fault are not stored.
-func (k *keyed) lacking(err error) error {
+func lacking(err error, key catalog.Key) error {
 	message := "The rows do not have the columns of the key."
 	if f, ok := errors.AsType[*fault.Error](err); ok && len(f.Subs) > 0 {
 		message = f.Subs[0].Message
 	}
 
-	return fault.New(fault.Conflict, fmt.Sprintf("%s The dataset has the key %s. Load rows with these columns, or remove the key.", message, k.dataset.Key))
+	return fault.New(fault.Conflict, fmt.Sprintf("%s The dataset has the key %s. Load rows with these columns, or remove the key.", message, key))
 }
 
 // present returns the files whose rows the new rows must differ from. A replacement has none, and the rows of a merge replace
@@ -194,11 +218,7 @@ func (k *keyed) violations(ctx context.Context, snapshot lake.Snapshot, files []
 	statement := violationSQL(k.key, len(files) > 0, k.group[0].Mode != lake.Merged, k.Bounds.SetAside+1)
 
 	err = k.compareKeys(ctx, snapshot, files, k.paths, k.key, statement, func(f foundRow) error {
-		v := violation{at: position{int(f.A), f.B}, why: why(max(-f.C, 0))}
-		if v.why == isRepeated {
-			v.first = position{int(f.C), f.D}
-		}
-
+		v := f.violation()
 		if !k.has(v.at) || !k.has(v.first) {
 			return keyFault(errors.New("a row that is not there"))
 		}
@@ -338,20 +358,12 @@ func numberWithout(skipped []int64, row int64) int64 {
 }
 
 func (k *keyed) reason(v violation, skipped [][]int64) string {
-	switch v.why {
-	case isNull:
-		return "the key is null"
-	case isPresent:
-		return "the key exists already"
-	case isRepeated:
-	}
-
-	reason := fmt.Sprintf("the key occurs in row %d already", numberWithout(skipped[v.first.file], v.first.row))
+	of := ""
 	if v.first.file != v.at.file {
-		reason += fmt.Sprintf(" of %s", k.fresh[v.first.file].Name)
+		of = k.fresh[v.first.file].Name
 	}
 
-	return reason
+	return v.why.text(numberWithout(skipped[v.first.file], v.first.row), of)
 }
 
 // fail ends the first ingestion with a failure. The rows that are the reason are stored, so that people can correct them.
