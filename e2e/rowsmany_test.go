@@ -3,6 +3,8 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,25 +32,21 @@ func TestManyMerges(t *testing.T) {
 		shared        = 5000 // a key that some of them write too
 	)
 
-	lines := "n,name\n"
-	for n := range clients * 10 {
-		lines += fmt.Sprintf("%d,old\n", n)
-	}
-
-	d.named("", "a.csv", lines)
-
 	var (
 		merging sync.WaitGroup
 		mu      sync.Mutex
 		common  []sentMerge
 		model   = map[int]string{}
-		before  = len(d.snapshots())
-		begun   = time.Now()
+		lines   = []string{"n,name"}
 	)
 
 	for n := range clients * 10 {
-		model[n] = "old"
+		model[n], lines = "old", append(lines, strconv.Itoa(n)+",old")
 	}
+
+	d.named("", "a.csv", strings.Join(lines, "\n")+"\n")
+
+	before, begun := len(d.snapshots()), time.Now()
 
 	for client := range clients {
 		merging.Go(func() {

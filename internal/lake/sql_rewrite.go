@@ -24,8 +24,6 @@ const (
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`
 )
 
-var partColumns = []string{"account_id", "dataset_id", "file_id", "first", "row_count", "ingestion_id", "source_id", "source_name", "first_row", "skipped"}
-
 // selectAllParts returns the parts of a file in order. A file that was not made from others is one part.
 func selectAllParts(ctx context.Context, q postgres.Querier, t Table, key string) ([]ingestedPart, error) {
 	rows, err := q.Query(ctx, sqlSelectAllParts, t.Account, t.Dataset, key)
@@ -49,8 +47,10 @@ func insertRewritten(ctx context.Context, tx pgx.Tx, s Staged, from string, part
 		return err
 	}
 
+	columns := []string{"account_id", "dataset_id", "file_id", "first", "row_count", "ingestion_id", "source_id", "source_name", "first_row", "skipped"}
+
 	// COPY, because a file can have many thousands of parts.
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{"lake_parts"}, partColumns, pgx.CopyFromSlice(len(parts), func(n int) ([]any, error) {
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"lake_parts"}, columns, pgx.CopyFromSlice(len(parts), func(n int) ([]any, error) {
 		p := parts[n]
 
 		return []any{
