@@ -43,14 +43,15 @@ def is_parquet(content: bytes) -> bool:
     return content[:4] == b"PAR1"
 
 
-def table(content: bytes) -> Any:
-    """Return a pyarrow.Table of an Arrow stream or a Parquet file."""
-    return _as_in_streams(_read(content))
+def table(contents: Iterable[bytes]) -> Any:
+    """Return a pyarrow.Table of Arrow streams or Parquet files that have one schema. Sums of integers are integers if they fit."""
+    return _with_whole_numbers(_joined(contents))
 
 
-def joined_tables(tables: list[Any]) -> Any:
-    """Return a pyarrow.Table of tables that have one schema. Sums of integers are integers if they fit."""
-    return _with_whole_numbers(tables[0] if len(tables) == 1 else need("pyarrow", "arrow").concat_tables(tables))
+def _joined(contents: Iterable[bytes]) -> Any:
+    pa = need("pyarrow", "arrow")
+    tables = [_as_in_streams(_read(content)) for content in contents]
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def _with_whole_numbers(rows: Any) -> Any:
@@ -89,7 +90,7 @@ def _as_in_streams(rows: Any) -> Any:
 def batches(content: bytes) -> Iterator[Any]:
     """Yield the record batches of an Arrow stream or of a Parquet file. Every batch has the types of the statement, whatever its values."""
     if not is_parquet(content):
-        yield from table(content).to_batches()
+        yield from _joined([content]).to_batches()
         return
     pa = need("pyarrow", "arrow")
     for batch in need("pyarrow.parquet", "arrow").ParquetFile(pa.BufferReader(content)).iter_batches():
@@ -102,47 +103,39 @@ def pandas_of(arrow: Any) -> Any:
     return arrow.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
-def frame(content: bytes, json: Iterable[str] = ()) -> Any:
-    """Return a polars.DataFrame of an Arrow stream or a Parquet file. ``json`` names the columns of JSON, which are bytes in Parquet."""
+def polars_of(contents: Iterable[bytes], json: Iterable[str] = ()) -> Any:
+    """Return a polars.DataFrame of Arrow streams or Parquet files. ``json`` names the columns of JSON, which are bytes in Parquet."""
     polars = need("polars", "polars")
-    if is_parquet(content):
-        return polars.read_parquet(io.BytesIO(content)).with_columns(polars.col(name).cast(polars.String) for name in json)
-    return polars.read_ipc_stream(io.BytesIO(content))
-
-
-def joined_frames(frames: list[Any]) -> Any:
-    """Return a polars.DataFrame of DataFrames that have one schema. Sums of integers are integers if they fit."""
-    polars = need("polars", "polars")
-    joined = frames[0] if len(frames) == 1 else polars.concat(frames)
-    for name, kind in joined.schema.items():
+    frames = []
+    for content in contents:
+        if is_parquet(content):
+            frames.append(polars.read_parquet(io.BytesIO(content)).with_columns(polars.col(name).cast(polars.String) for name in json))
+        else:
+            frames.append(polars.read_ipc_stream(io.BytesIO(content)))
+    frame = polars.concat(frames)
+    for name, kind in frame.schema.items():
         if kind == polars.Decimal(38, 0):
             try:
-                joined = joined.with_columns(polars.col(name).cast(polars.Int64))
+                frame = frame.with_columns(polars.col(name).cast(polars.Int64))
             except polars.exceptions.InvalidOperationError:  # a value has more digits
                 continue
-    return joined
+    return frame
 
 
-def any_table(stream: bytes) -> Any:
-    """Return the rows of an Arrow stream as the package that is installed has them."""
-    return joined_tables([table(stream)]) if installed("pyarrow") else joined_frames([frame(stream)])
-
-
-def rows_of(rows: Any) -> list[dict[str, Any]]:
-    """Return one dict for each row of a pyarrow.Table or a polars.DataFrame. Sums of integers are int, however large."""
-    found: list[dict[str, Any]]
-    if hasattr(rows, "to_pylist"):
-        pa = need("pyarrow", "arrow")
-        found = rows.to_pylist(maps_as_pydicts="lossy")
-        large = [field.name for field in rows.schema if field.type == pa.decimal128(38, 0)]
+def rows_of(contents: Iterable[bytes], json: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return one dict for each row. Sums of integers are int, however large."""
+    if installed("pyarrow"):
+        pa, arrow = need("pyarrow", "arrow"), table(contents)
+        rows: list[dict[str, Any]] = arrow.to_pylist(maps_as_pydicts="lossy")
+        large = [field.name for field in arrow.schema if field.type == pa.decimal128(38, 0)]
     else:
-        polars = need("polars", "polars")
-        found = rows.to_dicts()
-        large = [name for name, kind in rows.schema.items() if kind == polars.Decimal(38, 0)]
+        polars, frame = need("polars", "polars"), polars_of(contents, json)
+        rows = frame.to_dicts()
+        large = [name for name, kind in frame.schema.items() if kind == polars.Decimal(38, 0)]
     for name in large:
-        for row in found:
+        for row in rows:
             row[name] = None if row[name] is None else int(row[name])
-    return found
+    return rows
 
 
 def arrow_of(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -194,7 +187,7 @@ def _arrow_type(kind: str) -> Any:
 
 def rows_in(stream: bytes) -> int:
     """Return the number of rows of an Arrow stream."""
-    return len(any_table(stream))
+    return int(_read(stream).num_rows) if installed("pyarrow") else int(polars_of([stream]).height)
 
 
 def is_frame(value: Any) -> bool:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator
+from typing import Any
 
 from .._errors import ConnectionFailed, IncompleteResult, fault_of
-from ._compat import for_each, in_thread, sleep
+from ._compat import for_each, sleep
 from ._http import AsyncHttp
 
 _ATTEMPTS = 5
 _AT_ONCE = 4
-
-T = TypeVar("T")
 
 
 async def completed(http: AsyncHttp, statement: dict[str, Any]) -> dict[str, Any]:
@@ -43,16 +41,15 @@ class AsyncPieces:
         listed = await http.call("GET", f"/query/statements/{statement_id}/pieces")
         return cls(http, statement_id, listed["data"])
 
-    async def all(self, read: Callable[[bytes], T]) -> list[T]:
-        """Fetch all pieces, several at once, and read each while the others are fetched."""
-        done: dict[int, T] = {}
+    async def all(self) -> list[bytes]:
+        """Fetch all pieces, several at once."""
+        fetched: dict[int, bytes] = {}
 
         async def fetch(piece: dict[str, Any]) -> None:
-            content = await self._fetch(piece)
-            done[piece["number"]] = await in_thread(lambda: read(content))
+            fetched[piece["number"]] = await self._fetch(piece)
 
         await for_each(self._pieces, fetch, _AT_ONCE)
-        return [done[piece["number"]] for piece in self._pieces]
+        return [fetched[piece["number"]] for piece in self._pieces]
 
     async def one_by_one(self) -> AsyncIterator[bytes]:
         """Fetch a piece when the one before was used."""

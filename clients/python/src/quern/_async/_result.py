@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator
+from typing import Any
 
 from .. import _html, _tables
 from .._errors import IncompleteResult, TruncatedWarning
@@ -15,8 +15,6 @@ from ._http import AsyncHttp
 from ._pieces import AsyncPieces, completed
 
 ARROW = "application/vnd.apache.arrow.stream"
-
-T = TypeVar("T")
 
 
 class AsyncResult:
@@ -55,7 +53,7 @@ class AsyncResult:
 
     async def arrow(self) -> Any:
         """Return a ``pyarrow.Table``. Sums of integers are int64 if all values fit, otherwise decimal128(38, 0)."""
-        return _tables.joined_tables(await self._read(_tables.table))
+        return _tables.table(await self._contents())
 
     async def df(self) -> Any:
         """Return a ``pandas.DataFrame`` with Arrow types."""
@@ -65,14 +63,13 @@ class AsyncResult:
     async def pl(self) -> Any:
         """Return a ``polars.DataFrame``."""
         _tables.need("polars", "polars")
-        json = self._json()
-        return _tables.joined_frames(await self._read(lambda content: _tables.frame(content, json)))
+        return _tables.polars_of(await self._contents(), self._json())
 
     async def rows(self) -> list[dict[str, Any]]:
         """Return a list with one dict for each row. Works without any optional package, and gives the same values with and without."""
         if self._rows is not None:
             return [dict(row) for row in self._rows]
-        return _tables.rows_of(await self.arrow() if _tables.installed("pyarrow") else await self.pl())
+        return _tables.rows_of(await self._contents(), self._json())
 
     async def batches(self) -> AsyncIterator[Any]:
         """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant.
@@ -94,8 +91,8 @@ class AsyncResult:
             raise ValueError(f"The result has {len(rows)} rows and {len(rows[0]) if rows else 0} columns, not one value.")
         return next(iter(rows[0].values()))
 
-    async def _read(self, read: Callable[[bytes], T]) -> list[T]:
-        return [read(self._arrow_stream())] if self._pieces is None else await self._pieces.all(read)
+    async def _contents(self) -> list[bytes]:
+        return [self._arrow_stream()] if self._pieces is None else await self._pieces.all()
 
     def _json(self) -> list[str]:
         return [column.name for column in self._columns if column.type == "json"]
@@ -122,7 +119,7 @@ class AsyncResult:
     def _repr_html_(self) -> str:
         if self._pieces is not None:  # nothing is fetched just to show it
             return _html.rows_page(self._columns, [], self.row_count)
-        shown = self._rows if self._rows is not None else _tables.rows_of(_tables.any_table(self._arrow_stream()))
+        shown = self._rows if self._rows is not None else _tables.rows_of([self._arrow_stream()])
         return _html.rows_page(_columns_or(self._columns, shown), shown, self.row_count)
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 from .._errors import ConnectionFailed, IncompleteResult, fault_of
-from ._compat import for_each, in_thread, sleep
+from ._compat import for_each, sleep
 from ._http import Http
 
 _ATTEMPTS = 5
 _AT_ONCE = 4
-
-T = TypeVar("T")
 
 
 def completed(http: Http, statement: dict[str, Any]) -> dict[str, Any]:
@@ -44,16 +42,15 @@ class Pieces:
         listed = http.call("GET", f"/query/statements/{statement_id}/pieces")
         return cls(http, statement_id, listed["data"])
 
-    def all(self, read: Callable[[bytes], T]) -> list[T]:
-        """Fetch all pieces, several at once, and read each while the others are fetched."""
-        done: dict[int, T] = {}
+    def all(self) -> list[bytes]:
+        """Fetch all pieces, several at once."""
+        fetched: dict[int, bytes] = {}
 
         def fetch(piece: dict[str, Any]) -> None:
-            content = self._fetch(piece)
-            done[piece["number"]] = in_thread(lambda: read(content))
+            fetched[piece["number"]] = self._fetch(piece)
 
         for_each(self._pieces, fetch, _AT_ONCE)
-        return [done[piece["number"]] for piece in self._pieces]
+        return [fetched[piece["number"]] for piece in self._pieces]
 
     def one_by_one(self) -> Iterator[bytes]:
         """Fetch a piece when the one before was used."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 from .. import _html, _tables
 from .._errors import IncompleteResult, TruncatedWarning
@@ -16,8 +16,6 @@ from ._http import Http
 from ._pieces import Pieces, completed
 
 ARROW = "application/vnd.apache.arrow.stream"
-
-T = TypeVar("T")
 
 
 class Result:
@@ -56,7 +54,7 @@ class Result:
 
     def arrow(self) -> Any:
         """Return a ``pyarrow.Table``. Sums of integers are int64 if all values fit, otherwise decimal128(38, 0)."""
-        return _tables.joined_tables(self._read(_tables.table))
+        return _tables.table(self._contents())
 
     def df(self) -> Any:
         """Return a ``pandas.DataFrame`` with Arrow types."""
@@ -66,14 +64,13 @@ class Result:
     def pl(self) -> Any:
         """Return a ``polars.DataFrame``."""
         _tables.need("polars", "polars")
-        json = self._json()
-        return _tables.joined_frames(self._read(lambda content: _tables.frame(content, json)))
+        return _tables.polars_of(self._contents(), self._json())
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a list with one dict for each row. Works without any optional package, and gives the same values with and without."""
         if self._rows is not None:
             return [dict(row) for row in self._rows]
-        return _tables.rows_of(self.arrow() if _tables.installed("pyarrow") else self.pl())
+        return _tables.rows_of(self._contents(), self._json())
 
     def batches(self) -> Iterator[Any]:
         """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant.
@@ -95,8 +92,8 @@ class Result:
             raise ValueError(f"The result has {len(rows)} rows and {len(rows[0]) if rows else 0} columns, not one value.")
         return next(iter(rows[0].values()))
 
-    def _read(self, read: Callable[[bytes], T]) -> list[T]:
-        return [read(self._arrow_stream())] if self._pieces is None else self._pieces.all(read)
+    def _contents(self) -> list[bytes]:
+        return [self._arrow_stream()] if self._pieces is None else self._pieces.all()
 
     def _json(self) -> list[str]:
         return [column.name for column in self._columns if column.type == "json"]
@@ -123,7 +120,7 @@ class Result:
     def _repr_html_(self) -> str:
         if self._pieces is not None:  # nothing is fetched just to show it
             return _html.rows_page(self._columns, [], self.row_count)
-        shown = self._rows if self._rows is not None else _tables.rows_of(_tables.any_table(self._arrow_stream()))
+        shown = self._rows if self._rows is not None else _tables.rows_of([self._arrow_stream()])
         return _html.rows_page(_columns_or(self._columns, shown), shown, self.row_count)
 
 
