@@ -136,7 +136,9 @@ def test_key(shop: quern.Namespace) -> None:
         keyed.set_key("Beleg-Nr.")
 
 
-def test_follow_ups_are_about_the_last_question(shop: quern.Namespace) -> None:
+def test_follow_ups_are_about_the_last_question(q: quern.Client, orders_csv: Path) -> None:
+    shop = q.namespace("followed")  # no other dataset has these words
+    shop.upload(orders_csv, "orders")
     shop["orders"].profile()  # from then on the values are known
     answer = shop.ask("How many orders are there?")
     answer.follow_up("And in north?")
