@@ -124,3 +124,56 @@ func TestRememberedChoice(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, got.status, got.body)
 	}
 }
+
+// TestRememberedForm checks that the choice between the rows of a dataset and its column of the same name holds for questions
+// of the same form, and is not proposed as a synonym.
+func TestRememberedForm(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")
+	d := newFilled(t, s, "ada", s.newKey().token("ada"))
+	postRows(t, s, d.bearer, d.path(), `{"data": [{"id": 1}]}`)
+
+	var rows []string
+	for i := range 40 {
+		rows = append(rows, fmt.Sprintf(`{"Kunde": "Kunde Nr. %d", "Ort": %q, "Umsatz": %d.5}`, min(i%5, 3), []string{"Wien", "Graz"}[i%2], 100+i))
+	}
+
+	rows = append(rows, `{"Kunde": "Kunde Nr. 9", "Ort": "Wien", "Umsatz": 99999.5}`)
+	d.beside("umsatz", `{"data": [`+strings.Join(rows, ", ")+`]}`)
+	d.indexed()
+
+	// The name of the dataset is not the number of its rows where a column has the name, too.
+	run := d.asks("Which Kunde has the highest Umsatz?", "")
+	require.Equal(t, "waiting", run.Status, "%+v", run)
+	require.Len(t, run.Result.Clarification.Options, 2)
+	require.Contains(t, d.chosen(run.RunID, run.number(t, "sum(")).Result.Response, "The Kunde with the highest total Umsatz of umsatz: Kunde Nr. 9, ")
+
+	const top, count = "top 3 Ort by Umsatz", "How many umsatz are there?"
+
+	run = d.asks(top, "")
+	require.Equal(t, "waiting", run.Status, "%+v", run)
+	d.chosen(run.RunID, run.number(t, "sum("))
+	require.Equal(t, "completed", d.asks(top, "").Status)
+
+	run = d.asks(count, "")
+	require.Equal(t, "waiting", run.Status, "%+v", run)
+	require.InDelta(t, 41, d.chosen(run.RunID, run.number(t, "count(")).cells(t)["count"], 0)
+	require.InDelta(t, 41, d.asks(count, "").cells(t)["count"], 0)
+	require.Contains(t, d.asks(top, "").Result.Steps[0].Query, "sum(")
+
+	var found choices
+
+	got := call(t, http.MethodGet, s.url+"/data/ada/"+d.namespace+"/umsatz/choices", d.bearer, "")
+	require.Equal(t, http.StatusOK, got.status, got.body)
+	got.json(t, &found)
+	require.Len(t, found.Chosen, 2, got.body)
+	require.Equal(t, "How many … umsatz", found.Chosen[0].Words)
+	require.Equal(t, "top … Umsatz", found.Chosen[1].Words)
+	require.Empty(t, found.Proposed)
+
+	// A refusal suggests questions that are answered.
+	refused := d.asks("frobnicate the umsatz", "").Result.Response
+	require.NotContains(t, refused, count)
+	require.Contains(t, refused, "Total Umsatz of umsatz by ")
+}

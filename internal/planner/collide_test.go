@@ -111,7 +111,10 @@ func TestExamples(t *testing.T) {
 	t.Parallel()
 
 	for _, in := range [][]planner.Dataset{
-		{lines("umsatz", "Umsatz", "Menge")}, {lines("verkaeufe", "Umsatz")}, {lines("sales", "amount")}, {lines("xyz", "xyz")},
+		{lines("umsatz", "Umsatz", "Menge")},
+		{lines("verkaeufe", "Umsatz")},
+		{lines("sales", "amount")},
+		{lines("xyz", "xyz")},
 		loadWorld(t, "testdata/shop", june()).datasets, loadWorld(t, "testdata/hire", june()).datasets,
 	} {
 		ask := func(question string) planner.Plan {

@@ -94,7 +94,7 @@ func (p *Plan) addBoth(r *reading, text string, c *cover) bool {
 	}
 
 	if r.isBare {
-		again := r.world.read(r.tokens, c)
+		again := r.read(r.tokens, c)
 		again.day, again.other = r.day, true
 		p.add(again, text, c)
 	}

@@ -100,7 +100,12 @@ func inRole(option []Explained, at int, stems string) (words, said string) {
 	for _, role := range [][]op{
 		{opCount, opDistinct},
 		{opTop, opBottom, opMost, opLeast, opHighest, opLowest, opOften, opSeller},
-		{opShare}, {opAverage}, {opMedian}, {opSum, opHowMuch}, {opBy, opGroup}, {opList, opWhich, opWho},
+		{opShare},
+		{opAverage},
+		{opMedian},
+		{opSum, opHowMuch},
+		{opBy, opGroup},
+		{opList, opWhich, opWho},
 	} {
 		for i, e := range option {
 			asked := op(e.As)
