@@ -3,9 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"quern.dev/quern/internal/engine"
@@ -87,10 +85,6 @@ type working struct {
 	replaces int64                   // their number
 	stop     context.CancelCauseFunc // ends the sealed process
 
-	arriving  []*os.File  // the files that are fetched
-	isFetched atomic.Bool // all of them
-	storings  []*storing  // of the outputs; nil for one that is stored after it was made
-
 	mu   sync.Mutex
 	told time.Time
 }
@@ -167,9 +161,9 @@ func (w *working) tell(ctx context.Context, phase string) error {
 	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return updateProgress(ctx, tx, w.i) })
 }
 
-// hear records the progress that the sealed process reports for files of this size, in addition to the rows and bytes of the previous files.
-func (w *working) hear(ctx context.Context, phase string, p engine.Progress, rows, bytes, size int64) {
-	w.i.RowsDone, w.i.BytesDone = rows+p.Rows, bytes+int64(p.Part*float64(size))
+// hear records the progress that the sealed process reports, in addition to the rows and bytes of the previous files.
+func (w *working) hear(ctx context.Context, phase string, p engine.Progress, rows, bytes int64) {
+	w.i.RowsDone, w.i.BytesDone = rows+p.Rows, bytes+int64(p.Part*float64(w.size(p.Source)))
 
 	// Continue if the database does not answer now.
 	if err := w.tell(ctx, phase); job.Over(err) {
