@@ -20,8 +20,8 @@ const (
 	renewEvery = 5 * time.Second
 	sweepEvery = 2 * time.Second
 	// rescueAfter is how long a worker may take to get its lease. A job without a lease that runs longer is delivered
-	// again.
-	rescueAfter = time.Minute
+	// again. People may wait for such a job, so it is not much longer than what a dead worker costs otherwise.
+	rescueAfter = 2 * leaseTime
 )
 
 // Lease is the right to write for a piece of work.
