@@ -43,30 +43,7 @@ func TestIngestKillLoop(t *testing.T) {
 		l.loads = append(l.loads, l.newLoad(i))
 	}
 
-	dying, enough := context.WithCancel(t.Context())
-
-	var killing, loading sync.WaitGroup
-
-	killing.Go(func() { l.kill(dying) })
-
-	queue := make(chan *loadOf)
-
-	for range 8 {
-		loading.Go(func() {
-			for load := range queue {
-				load.run()
-			}
-		})
-	}
-
-	for _, load := range l.loads {
-		queue <- load
-	}
-
-	close(queue)
-	loading.Wait()
-	enough()
-	killing.Wait()
+	l.runAll()
 	l.requireExact()
 	l.requireClean()
 }
@@ -99,6 +76,34 @@ type loadOf struct {
 	failure      string // why the load can never succeed
 
 	stored, aside int64 // rows, as the client was told
+}
+
+// runAll runs all loads, eight at a time, while processes are killed.
+func (l *loadLoop) runAll() {
+	dying, enough := context.WithCancel(l.t.Context())
+
+	var killing, loading sync.WaitGroup
+
+	killing.Go(func() { l.kill(dying) })
+
+	queue := make(chan *loadOf)
+
+	for range 8 {
+		loading.Go(func() {
+			for load := range queue {
+				load.run()
+			}
+		})
+	}
+
+	for _, load := range l.loads {
+		queue <- load
+	}
+
+	close(queue)
+	loading.Wait()
+	enough()
+	killing.Wait()
 }
 
 func (l *loadLoop) newLoad(i int) *loadOf {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -37,30 +36,7 @@ func TestKeyKillLoop(t *testing.T) {
 		l.loads = append(l.loads, l.newKeyed(i))
 	}
 
-	var (
-		killing, loading sync.WaitGroup
-		dying, enough    = context.WithCancel(t.Context())
-		queue            = make(chan *loadOf)
-	)
-
-	killing.Go(func() { l.kill(dying) })
-
-	for range 8 {
-		loading.Go(func() {
-			for load := range queue {
-				load.run()
-			}
-		})
-	}
-
-	for _, load := range l.loads {
-		queue <- load
-	}
-
-	close(queue)
-	loading.Wait()
-	enough()
-	killing.Wait()
+	l.runAll()
 
 	for _, d := range l.datasets {
 		l.requireKeyed(d)
