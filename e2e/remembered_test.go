@@ -125,8 +125,8 @@ func TestRememberedChoice(t *testing.T) {
 	}
 }
 
-// TestRememberedForm checks that the choice between the rows of a dataset and its column of the same name holds for questions
-// of the same form, and is not proposed as a synonym.
+// TestRememberedForm checks a choice between the rows of a dataset and its column of the same name. The choice applies only to questions
+// of the same form. The service does not propose it as a synonym.
 func TestRememberedForm(t *testing.T) {
 	t.Parallel()
 

@@ -38,7 +38,8 @@ const (
 	isPart   why = "is the beginning of other statements"
 )
 
-// acrossAccounts returns the statements that may read rows of several accounts, apart from directories.
+// acrossAccounts returns the statements that may read rows of several accounts, each with the reason. It does not list statements that
+// read several accounts in directories only.
 func acrossAccounts() map[string]why {
 	return map[string]why{
 		"auth.sqlSelectAccounts":     isListed,

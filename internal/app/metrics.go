@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// observed contains the metrics that other packages report to by functions. No label may have a value that callers choose, such
+// observed contains the metrics of other packages. They report to it through functions of their configuration. No label may have a value that callers choose, such
 // as an account or a dataset: the number of series must not grow with the use of the service.
 type observed struct {
 	jobs, runs, store, models *prometheus.HistogramVec
@@ -132,7 +132,7 @@ func (a *App) registerPoolMetrics() {
 	}
 }
 
-// backlogs collects the backlogs of all queues. They are the same on every replica.
+// backlogs collects the backlogs of all queues. Every replica reports the same numbers, because the queues are in the database.
 type backlogs struct{ *App }
 
 const backlogTime = 2 * time.Second

@@ -61,7 +61,8 @@ func selectRemembered(ctx context.Context, q postgres.Querier, person, account u
 	return found, err
 }
 
-// Words that mean rows or a column, depending on the form of the question, have the form before a colon. No synonym says that.
+// A choice that applies to one form of question only has that form and a colon before its words. Such a choice is not proposed, because a
+// synonym applies to all forms.
 const sqlSelectProposals = `
 	SELECT min(said), column_name, count(*) FROM remembered
 	WHERE account_id = $1 AND dataset_id = $2 AND kind = 'column' AND words NOT LIKE '%: %'

@@ -67,8 +67,8 @@ func (d *Dataset) rows() string {
 	return mark(d.plural())
 }
 
-// plural returns what several rows are. The name of a dataset stays as it is, because it need not be English; what a person
-// called a row becomes an English plural.
+// plural returns the word for several rows. It leaves the name of a dataset unchanged, because the name need not be English. It makes
+// an English plural of the word that a person gave for one row.
 func (d *Dataset) plural() string {
 	if d.Row == meaning.Row(d.Name) {
 		return meaning.Rows(d.Name)

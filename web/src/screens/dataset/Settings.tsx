@@ -120,7 +120,7 @@ function Exposed({ at, metadata }: Part) {
   if (now === 'rows') {
     for (const row of some.data?.pages[0]?.data.slice(0, 2) ?? []) example.push(columns.map((column) => formatCell(row[column.name], column.type, column.name)).join(' | '));
   }
-  // An example without its values would say that models see less than they do.
+  // The example keeps its values. Without them it would suggest that models see less than they do.
   const missing = [now !== 'schema' && stats, now === 'rows' && some].find((one) => one && one.isError) || undefined;
   return (
     <Section title={texts.exposure} text={texts.exposureText}>

@@ -81,21 +81,25 @@ class AsyncStep:
 
 
 class AsyncAnswer:
-    """An answer: what the question was taken for, the text, the figures that were checked, the statements and their rows.
+    """An answer: how the service understood the question, the text, the checked figures, the statements and their rows.
 
     In a notebook it shows itself; ``print`` shows the text. Its attributes:
 
     - ``ok``: the question was answered, and no figure is in doubt
     - ``outcome``: ``answer``, ``answer_unverified``, ``no_data``, ``clarification``, ``not_permitted``, ``refused`` or ``withheld``
     - ``response``: the text
-    - ``reading``: what the question was taken for; ``explained``: what each of its words was taken for
-    - ``steps``: the statements with their rows, ``steps[0].df()``; ``query``: the last statement
-    - ``clarification``: the possible readings, if the service asks back; settle it with ``choose``
-    - ``checks``: how many figures of the text were found in the rows; None if the text was made from the rows
-    - ``doubts``: reasons to look twice; ``basis``: how the answer came about, for example ``rules``
-    - ``verified``: the verified question whose statement answered, if one did
+    - ``reading``: how the service understood the question
+    - ``explained``: how the service understood each word
+    - ``steps``: the statements with their rows, for example ``steps[0].df()``
+    - ``query``: the last statement
+    - ``clarification``: the possible readings, if the question has several; ``choose`` takes one of them
+    - ``checks``: how many figures of the text were found in the rows; None if the service made the text from the rows
+    - ``doubts``: reasons why the answer may be wrong
+    - ``basis``: what produced the statement, for example ``rules``
+    - ``verified``: the verified question whose statement answered, or None
     - ``versions``: the versions of the datasets that were read
-    - ``question``, ``id``, ``conversation_id``, ``status``, and ``raw``, all that the service said
+    - ``question``, ``id``, ``conversation_id``, ``status``
+    - ``raw``: the whole response of the service
     """
 
     def __init__(self, http: AsyncHttp, run: dict[str, Any]) -> None:

@@ -75,7 +75,8 @@ class Result:
     def batches(self) -> Iterator[Any]:
         """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant.
 
-        All batches have the same types. So sums of integers are decimal128(38, 0), because later values are not known.
+        All batches have the same types. Sums of integers stay decimal128(38, 0), because a later batch may have a value that does not
+        fit into 64 bits.
         """
         if self._pieces is None:
             for batch in _tables.batches(self._arrow_stream()):
