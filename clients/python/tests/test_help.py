@@ -191,8 +191,10 @@ def test_results_show_themselves(shop: quern.Namespace, q: quern.Client, service
     shop.upload(pandas.DataFrame({"n": range(30), "text": ["<b>"] * 30}), "shown")
     dry = shop["shown"].delete_rows("n >= 5", dry_run=True)
     assert str(dry) == "Dry run: 25 rows would be deleted" and len(repr(dry)) < 100
+    assert str(shop["shown"].delete_rows("n = 29")) == "Deleted 1 row"
+    assert "The list is empty." in shop["shown"].shares()._repr_html_()
     assert "&lt;b&gt;" in dry._repr_html_() and "<b>" not in dry._repr_html_()
-    assert str(shop["shown"].merge({"n": 1, "text": "x"}, "n", dry_run=True)) == "Dry run: 1 rows would be merged, and take the place of 1"
+    assert str(shop["shown"].merge({"n": 1, "text": "x"}, "n", dry_run=True)) == "Dry run: 1 row would be merged, and take the place of 1"
     versions = shop["shown"].versions()
     assert "snapshotId" in versions._repr_html_()  # type: ignore[attr-defined]
     assert "<table>" in shop.datasets()._repr_html_()  # type: ignore[attr-defined]

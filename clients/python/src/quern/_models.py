@@ -141,7 +141,7 @@ class Load:
         if self.preview is not None:
             columns = ", ".join(f"{column['name']} {column['type']}" for column in self.preview["columns"])
             return f"Dry run: nothing was loaded. The columns would be: {columns}"
-        return f"{self.rows:,} rows, {self.rows_set_aside:,} set aside"
+        return f"{_counted(self.rows)}, {self.rows_set_aside:,} set aside"
 
     def _notes(self) -> list[str]:
         return [*self.warnings, *(noted(doubt) for doubt in self.doubts)]
@@ -167,8 +167,8 @@ class Merged:
 
     def __str__(self) -> str:
         if not self.dry_run:
-            return f"{self.rows:,} rows were merged"
-        return f"Dry run: {self.rows:,} rows would be merged, and take the place of {self.replaced:,}"
+            return f"Merged {_counted(self.rows)}"
+        return f"Dry run: {_counted(self.rows)} would be merged, and take the place of {self.replaced:,}"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Deleted:
     dry_run: bool
 
     def __str__(self) -> str:
-        return f"Dry run: {self.rows:,} rows would be deleted" if self.dry_run else f"{self.rows:,} rows were deleted"
+        return f"Dry run: {_counted(self.rows)} would be deleted" if self.dry_run else f"Deleted {_counted(self.rows)}"
 
     def _repr_html_(self) -> str:
         from ._html import notes_page
@@ -229,11 +229,17 @@ class Listing(list[T]):
     """A list of dicts. In a notebook it shows itself as a table."""
 
     def _repr_html_(self) -> str:
-        from ._html import rows_page
+        from ._html import notes_page, rows_page
 
+        if not self:
+            return notes_page("The list is empty.", (), (), ())
         rows = [{name: value for name, value in dict(one).items() if not isinstance(value, dict | list)} for one in self]  # type: ignore[call-overload]
         names = dict.fromkeys(name for row in rows for name in row)
         return rows_page([Column(name, "") for name in names], rows, len(rows))
+
+
+def _counted(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
 
 
 def moment(text: str | None) -> datetime.datetime | None:
