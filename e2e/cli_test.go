@@ -21,12 +21,9 @@ import (
 
 // quernBinary returns the path of the command-line client, built as it is released.
 var quernBinary = sync.OnceValue(func() string { //nolint:gochecknoglobals // built once
-	path := filepath.Join(filepath.Dir(binary()), "quern")
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "quern.dev/quern/cmd/quern")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-
-	if output, err := build.CombinedOutput(); err != nil {
-		panic(string(output))
+	path, err := common.program("quern", []string{"CGO_ENABLED=0"}, "-trimpath", "quern.dev/quern/cmd/quern")
+	if err != nil {
+		panic(err)
 	}
 
 	return path

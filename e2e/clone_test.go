@@ -109,7 +109,7 @@ func unstarted(t *testing.T) []string {
 
 	return []string{
 		"QUERN_LISTEN_ADDR=127.0.0.1:0", "QUERN_ADMIN_ADDR=127.0.0.1:0", "QUERN_PUBLIC_URL=http://quern.test", "QUERN_SECRET=" + strings.Repeat("x", 32),
-		"QUERN_OIDC_AUDIENCE=quern", "QUERN_OIDC_ISSUER=" + common.realm.of(t).issuer(), "QUERN_DRAIN_DELAY=0s", "QUERN_SANDBOX_IDLE_PROCESSES=1",
+		"QUERN_OIDC_AUDIENCE=quern", "QUERN_OIDC_ISSUER=" + common.realm(t).issuer(), "QUERN_DRAIN_DELAY=0s", "QUERN_SANDBOX_IDLE_PROCESSES=1",
 	}
 }
 

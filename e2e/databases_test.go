@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"os/exec"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -26,7 +25,7 @@ func createDatabase(t *testing.T) string {
 func migratedDatabase(t *testing.T) string {
 	t.Helper()
 
-	return copyDatabase(t, common.template.of(t))
+	return copyDatabase(t, common.template(t))
 }
 
 func copyDatabase(t *testing.T, template string) string {
@@ -75,36 +74,6 @@ func onServer(format string, names ...string) error {
 	_, err = connection.Exec(ctx, fmt.Sprintf(format, quoted...))
 
 	return err
-}
-
-// templateDatabase is the database that the tests copy, so that `quernd migrate` runs once for all of them.
-type templateDatabase struct {
-	mutex sync.Mutex
-	name  string
-}
-
-func (d *templateDatabase) of(t *testing.T) (name string) {
-	t.Helper()
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-
-	if d.name == "" {
-		name := "e2e_template_" + uuid.NewString()
-		common.roles.make(t)
-		require.NoError(t, onServer("CREATE DATABASE %s OWNER %s", name, ownerRole), "is the stack running? make stack")
-		migrate(t, databaseAddress(t, name))
-		d.name = name
-	}
-
-	return d.name
-}
-
-func (d *templateDatabase) remove() error {
-	if d.name == "" {
-		return nil
-	}
-
-	return onServer("DROP DATABASE %s WITH (FORCE)", d.name)
 }
 
 // migrate runs `quernd migrate` on a database and grants rights to the serving role.

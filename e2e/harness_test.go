@@ -37,63 +37,54 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run()) // only lists names
 	}
 
+	status, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+
+		status = 1
+	}
+
+	os.Exit(status)
+}
+
+// runTests runs the tests with the parts that they share. The runner sets QUERN_TEST_REMOVE after all tests.
+func runTests(m *testing.M) (status int, err error) {
+	if common.folder == "" {
+		if common.folder, err = os.MkdirTemp("", "quern-e2e-"); err != nil {
+			return 1, err
+		}
+
+		defer func() { err = errors.Join(err, common.remove(), os.RemoveAll(common.folder)) }()
+	}
+
+	if os.Getenv("QUERN_TEST_REMOVE") == "yes" {
+		return 0, common.remove()
+	}
+
 	for _, media := range []string{"text/html", "application/x-ndjson", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.FileBodyDecoder)
 	}
 
 	icebergio.Register("s3", openStore)
 
-	if _, err := os.Stat(binary()); err != nil {
-		build := exec.Command("go", "build", "-tags", "scripted", "-o", binary())
-		if raceDetector() {
-			build.Args = append(build.Args, "-race")
-		}
-
-		build.Args = append(build.Args, "quern.dev/quern/cmd/quernd")
-		if output, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "building quernd: %v\n%s", err, output)
-			os.Exit(1)
-		}
+	arguments := []string{"-tags", "scripted", "quern.dev/quern/cmd/quernd"}
+	if raceDetector() {
+		arguments = append([]string{"-race"}, arguments...)
 	}
 
-	status := m.Run()
-
-	if err := common.remove(); err != nil {
-		fmt.Fprintf(os.Stderr, "removing what the tests shared: %v\n", err)
+	if _, err := common.program("quernd", nil, arguments...); err != nil {
+		return 1, err
 	}
 
-	if os.Getenv("QUERN_TEST_BINARY") == "" {
-		_ = os.RemoveAll(filepath.Dir(binary()))
-	}
-
-	os.Exit(status)
+	return m.Run(), nil
 }
-
-// common contains what all tests of this process share. The first test that needs a part creates it, and TestMain removes it.
-//
-//nolint:gochecknoglobals // made once for all tests
-var common sharedParts
-
-type sharedParts struct {
-	realm    sharedRealm
-	template templateDatabase
-	roles    sharedRoles
-}
-
-func (c *sharedParts) remove() error { return errors.Join(c.realm.remove(), c.template.remove()) }
 
 // raceDetector reports whether quernd is built with the race detector. It then needs several times the processor time, so only
 // `make torture` sets it.
 func raceDetector() bool { return os.Getenv("QUERN_TEST_RACE") == "yes" }
 
-// binary returns the path of the quernd that TestMain builds. The runner names a path that all its processes share.
-func binary() string {
-	if shared := os.Getenv("QUERN_TEST_BINARY"); shared != "" {
-		return shared
-	}
-
-	return filepath.Join(os.TempDir(), fmt.Sprintf("quern-e2e-%d", os.Getpid()), "quernd")
-}
+// binary returns the path of the quernd that TestMain builds.
+func binary() string { return filepath.Join(common.folder, "quernd") }
 
 // patience is the longest time for an action that is slow only on a busy machine.
 const patience = time.Minute
@@ -125,7 +116,7 @@ func start(t *testing.T, settings ...string) *service {
 	}
 
 	if setting(settings, "QUERN_OIDC_ISSUER") == "" {
-		s.realm = common.realm.of(t)
+		s.realm = common.realm(t)
 		settings = append(settings, "QUERN_OIDC_ISSUER="+s.realm.issuer())
 	}
 
@@ -281,8 +272,8 @@ func (s *service) awaitReady() {
 func (s *service) newKey() *signer {
 	s.t.Helper()
 
-	if s.realm.shared != nil {
-		return s.realm.shared.signerFor(s.realm)
+	if shared := s.realm.shared; shared != nil {
+		return &signer{realm: s.realm, key: shared.key, keyID: shared.id}
 	}
 
 	key := s.realm.importKey(s.t)

@@ -21,7 +21,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,8 +33,8 @@ import (
 // realm is an issuer in the stack's Keycloak, with the users and clients of stack/keycloak-realm.json.
 type realm struct {
 	t          *testing.T
-	base, name string // base is the address of Keycloak in tokens
-	shared     *sharedRealm
+	base, name string     // base is the address of Keycloak in tokens
+	shared     *sharedKey // nil if the realm belongs to the test
 }
 
 const (
@@ -55,49 +54,8 @@ func newRealm(t *testing.T) *realm {
 	return &realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: name}
 }
 
-// sharedRealm is the one realm of all tests that do not change it. TestMain deletes it.
-type sharedRealm struct {
-	mutex  sync.Mutex
-	name   string
-	signer *signer
-	tokens map[string]tokens // by user; cached because Keycloak hashes a password at each sign-in
-}
-
-// of returns the realm for one test. The first call creates it, with a key that every test may sign with.
-func (s *sharedRealm) of(t *testing.T) *realm {
-	t.Helper()
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-
-	if s.name == "" {
-		name, err := createRealm(context.WithoutCancel(t.Context()))
-		require.NoError(t, err, "is the stack running? make stack")
-
-		s.name, s.tokens = name, map[string]tokens{}
-		s.signer = (&realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: name}).importKey(t)
-	}
-
-	return &realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: s.name, shared: s}
-}
-
-// signerFor returns the shared key for a test.
-func (s *sharedRealm) signerFor(r *realm) *signer {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-
-	signer := *s.signer
-	signer.realm = r
-
-	return &signer
-}
-
-func (s *sharedRealm) remove() error {
-	if s.name == "" {
-		return nil
-	}
-
-	return deleteRealm(s.name)
-}
+// tokenLifespan is long, because tests wait for each other.
+const tokenLifespan = time.Hour
 
 func createRealm(ctx context.Context) (name string, err error) {
 	content, err := os.ReadFile("../stack/keycloak-realm.json")
@@ -112,7 +70,7 @@ func createRealm(ctx context.Context) (name string, err error) {
 
 	name = "e2e-" + uuid.NewString()
 	representation["realm"] = name
-	representation["accessTokenLifespan"] = 3600 // a test may wait for others longer than the five minutes in the file
+	representation["accessTokenLifespan"] = int(tokenLifespan.Seconds())
 
 	_, err = administer(ctx, http.MethodPost, "", representation)
 
@@ -163,14 +121,7 @@ func (r *realm) tokens(user string) tokens {
 		return signIn()
 	}
 
-	r.shared.mutex.Lock()
-	defer r.shared.mutex.Unlock()
-
-	if _, known := r.shared.tokens[user]; !known {
-		r.shared.tokens[user] = signIn()
-	}
-
-	return r.shared.tokens[user]
+	return common.tokens(r.t, user, signIn)
 }
 
 // codePKCE signs in through the login page by the code flow with PKCE.
@@ -389,7 +340,7 @@ func (r *realm) importKey(t *testing.T) *signer {
 	require.NoError(t, err)
 
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: r.name}, NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: r.name}, NotAfter: time.Now().Add(24 * time.Hour),
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
@@ -437,7 +388,7 @@ func (s *signer) claims(username string) map[string]any {
 	return map[string]any{
 		"iss": s.realm.issuer(), "aud": "quern", "sub": uuid.NewSHA1(uuid.NameSpaceOID, []byte(username)).String(),
 		"preferred_username": username, "typ": "Bearer", "azp": client,
-		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), // long, because tests wait for each other
+		"iat": now.Unix(), "exp": now.Add(tokenLifespan).Unix(),
 	}
 }
 

@@ -16,18 +16,20 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // mostChances is the largest number of failed tests that run again. If more tests fail, the cause is not chance.
 const mostChances = 5
 
-// together is how many tests one process runs. Go starts the parallel parts of a test only after all other tests of the process have
-// started, and until then the services of the test are idle. With all tests in one process, forty idle services took most of two cores.
-const together = 24
+// parts is how many parallel parts of one test run at the same time.
+const parts = 2
 
 // options are the flags of the command.
 type options struct {
@@ -46,7 +48,7 @@ func main() {
 	flag.StringVar(&o.run, "run", "^Test", "run only the tests that match this `pattern`")
 	// Most tests wait for a server, a lease or a process, so more tests run at once than there are cores.
 	flag.IntVar(&o.parallel, "parallel", 4, "run at most `n` tests at the same time")
-	flag.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end the run after this time")
+	flag.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end a test after this time")
 	flag.StringVar(&o.json, "json", "", "also write the events of go test to this `file`")
 	flag.IntVar(&o.slowest, "slowest", 10, "list this many of the slowest tests")
 	flag.Parse()
@@ -75,6 +77,8 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 
+	defer p.removeShared(context.WithoutCancel(ctx))
+
 	names, err := p.list(ctx)
 	if err != nil {
 		return err
@@ -84,24 +88,18 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 		return fmt.Errorf("no test matches %q", o.run)
 	}
 
+	serial, err := serialTests(o.dir)
+	if err != nil {
+		return err
+	}
+
 	began := time.Now()
 	first := newReport(out)
 
-	for group := range slices.Chunk(shuffled(names), together) {
-		if err := p.run(ctx, anyOf(group), o.parallel, first); err != nil {
-			first.writeLogs(first.red())
+	if err := p.runEach(ctx, names, serial, first); err != nil {
+		first.writeLogs(first.red())
 
-			return err
-		}
-	}
-
-	// One test can end the process of all tests. Tests without a result run again in the same way.
-	if rest := first.unended(names); len(rest) > 0 {
-		fmt.Fprintf(out, "the test process died; running %d tests without a result again\n", len(rest))
-
-		if err := p.run(ctx, anyOf(rest), o.parallel, first); err != nil {
-			return err
-		}
+		return err
 	}
 
 	failed := first.failed(names)
@@ -136,16 +134,29 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 	return nil
 }
 
-// shuffled returns the tests in random order, so that no test depends on those before it.
-func shuffled(names []string) []string {
-	order := slices.Clone(names)
-	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+// serialTest matches a test that must run alone, for example because it measures times. The linter asks for this comment.
+var serialTest = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{ //nolint:paralleltest`)
 
-	return order
+// serialTests returns the tests of a package that must run alone.
+func serialTests(dir string) (names []string, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, match := range serialTest.FindAllSubmatch(source, -1) {
+			names = append(names, string(match[1]))
+		}
+	}
+
+	return names, nil
 }
-
-// anyOf returns a pattern for these tests.
-func anyOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
 // program is the compiled tests.
 type program struct {
@@ -182,14 +193,46 @@ func (p *program) list(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(strings.Fields(string(printed)), func(name string) bool { return !strings.HasPrefix(name, "Test") }), nil
 }
 
-// run executes the tests that match a pattern. Failed tests are in the report and are not an error.
-func (p *program) run(ctx context.Context, pattern string, parallel int, into *report) error {
+// runEach runs each test in a process of its own, several at the same time, in random order, so that no test depends on another.
+// The serial tests follow alone. In one process Go would start the parallel parts of a test only after all other tests have started,
+// and until then the services of the test are idle.
+func (p *program) runEach(ctx context.Context, names, serial []string, into *report) error {
+	order := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(serial, name) })
+	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+
+	lanes, ctx := errgroup.WithContext(ctx)
+	lanes.SetLimit(p.parallel)
+
+	for _, name := range order {
+		lanes.Go(func() error { return p.run(ctx, name, into) })
+	}
+
+	if err := lanes.Wait(); err != nil {
+		return err
+	}
+
+	for _, name := range names {
+		if slices.Contains(serial, name) {
+			if err := p.run(ctx, name, into); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}
+
+// run executes one test. A failed test is in the report and is not an error.
+func (p *program) run(ctx context.Context, name string, into *report) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+
 	test := exec.CommandContext(ctx, "go", "tool", "test2json", "-t", "-p", "e2e", p.path,
-		"-test.v=test2json", "-test.shuffle=on", "-test.count=1", "-test.run="+pattern,
-		fmt.Sprintf("-test.parallel=%d", parallel), "-test.timeout="+p.timeout.String())
+		"-test.v=test2json", "-test.count=1", "-test.run=^"+name+"$",
+		fmt.Sprintf("-test.parallel=%d", parts), "-test.timeout="+p.timeout.String())
 	test.Dir, test.Stderr = p.dir, os.Stderr
-	// The first process builds quernd for all.
-	test.Env = append(os.Environ(), "QUERN_TEST_BINARY="+filepath.Join(filepath.Dir(p.path), "quernd"))
+	test.Env = p.sharedEnv()
 	// On an interrupt the tests can still stop what they started.
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
 	test.WaitDelay = time.Minute
@@ -203,7 +246,7 @@ func (p *program) run(ctx context.Context, pattern string, parallel int, into *r
 		return err
 	}
 
-	readErr := into.read(pipe, p.json)
+	readErr := into.read(name, pipe, p.json)
 
 	exited := test.Wait()
 	if _, failed := errors.AsType[*exec.ExitError](exited); failed {
@@ -213,13 +256,28 @@ func (p *program) run(ctx context.Context, pattern string, parallel int, into *r
 	return errors.Join(ctx.Err(), readErr, exited)
 }
 
+// sharedEnv names the folder for what the tests share: quernd, a realm and a migrated database.
+func (p *program) sharedEnv() []string {
+	return append(os.Environ(), "QUERN_TEST_SHARED="+filepath.Dir(p.path))
+}
+
+// removeShared lets the tests remove what they shared.
+func (p *program) removeShared(ctx context.Context) {
+	remove := exec.CommandContext(ctx, p.path, "-test.run=^$")
+	remove.Dir, remove.Env = p.dir, append(p.sharedEnv(), "QUERN_TEST_REMOVE=yes")
+
+	if output, err := remove.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "removing what the tests shared: %v\n%s", err, output)
+	}
+}
+
 // again runs each test once more, alone.
 func (p *program) again(ctx context.Context, failed []string, out io.Writer) (flaky, broken []string, err error) {
 	for _, name := range failed {
 		fmt.Fprintf(out, "running again, alone: %s\n", name)
 
 		second := newReport(out)
-		if err := p.run(ctx, "^"+name+"$", p.parallel, second); err != nil {
+		if err := p.run(ctx, name, second); err != nil {
 			return nil, nil, err
 		}
 

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // event is a line of `go tool test2json`.
@@ -19,6 +21,7 @@ type event struct {
 
 // report is the results and the logs of the tests of one run.
 type report struct {
+	mutex   sync.Mutex // several tests run at the same time
 	out     io.Writer
 	results map[string]result // by name, of tests that ended
 	logs    map[string]*strings.Builder
@@ -33,26 +36,15 @@ func newReport(out io.Writer) *report {
 	return &report{out: out, results: map[string]result{}, logs: map[string]*strings.Builder{}}
 }
 
-// read reads all events, and appends them to a file if one is named.
-func (r *report) read(events io.Reader, file string) error {
-	if file != "" {
-		kept, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		if err != nil {
-			return err
-		}
-		defer kept.Close()
-
-		events = io.TeeReader(events, kept)
-	}
-
+// read reads all events of a test, and appends them to a file if one is named.
+func (r *report) read(test string, events io.Reader, file string) error {
 	lines := bufio.NewReader(events)
 
 	for {
 		line, err := lines.ReadBytes('\n')
 
-		var one event
-		if json.Unmarshal(line, &one) == nil {
-			r.note(one)
+		if err := r.keep(test, line, file); err != nil {
+			return err
 		}
 
 		switch {
@@ -64,32 +56,54 @@ func (r *report) read(events io.Reader, file string) error {
 	}
 }
 
-// note records an event. Subtests belong to their test, because only a whole test can run again.
-func (r *report) note(e event) {
-	name, _, isPart := strings.Cut(e.Test, "/")
+func (r *report) keep(test string, line []byte, file string) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 
+	var one event
+	if json.Unmarshal(line, &one) == nil {
+		r.note(test, one)
+	}
+
+	if file == "" {
+		return nil
+	}
+
+	kept, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+
+	_, err = kept.Write(line)
+
+	return errors.Join(err, kept.Close())
+}
+
+// note records an event of a test. Subtests belong to their test, because only a whole test can run again. Output that names no test
+// shows why a process died.
+func (r *report) note(test string, e event) {
 	switch e.Action {
 	case "output":
 		if strings.HasPrefix(e.Output, "=== ") { // a message that the test runs, pauses or continues
 			return
 		}
 
-		if r.logs[name] == nil {
-			r.logs[name] = &strings.Builder{}
+		if r.logs[test] == nil {
+			r.logs[test] = &strings.Builder{}
 		}
 
-		r.logs[name].WriteString(e.Output)
+		r.logs[test].WriteString(e.Output)
 	case "pass", "skip", "fail":
-		if isPart || name == "" {
+		if e.Test != test {
 			return
 		}
 
 		// A skipped test checks nothing, so it counts as failed.
-		r.results[name] = result{passed: e.Action == "pass", seconds: e.Elapsed}
-		fmt.Fprintf(r.out, "%-4s %7.1f s  %s\n", e.Action, e.Elapsed, name)
+		r.results[test] = result{passed: e.Action == "pass", seconds: e.Elapsed}
+		fmt.Fprintf(r.out, "%-4s %7.1f s  %s\n", e.Action, e.Elapsed, test)
 
 		if e.Action == "pass" {
-			delete(r.logs, name)
+			delete(r.logs, test)
 		}
 	}
 }
@@ -118,27 +132,12 @@ func (r *report) red() (list []string) {
 	return list
 }
 
-// unended returns the tests without a result.
-func (r *report) unended(names []string) (list []string) {
-	for _, name := range names {
-		if _, ended := r.results[name]; !ended {
-			list = append(list, name)
-		}
-	}
-
-	return list
-}
-
 // logLines is the maximum number of lines shown of a log, counted from its end, where the reason of a failure is.
 const logLines = 300
 
-// writeLogs prints the logs of failed tests. The output that belongs to no test shows why a process died.
+// writeLogs prints the logs of failed tests.
 func (r *report) writeLogs(names []string) {
-	if len(names) == 0 {
-		return
-	}
-
-	for _, name := range append(slices.Clone(names), "") {
+	for _, name := range names {
 		log := r.logs[name]
 		if log == nil {
 			continue
@@ -147,7 +146,7 @@ func (r *report) writeLogs(names []string) {
 		lines := strings.SplitAfter(log.String(), "\n")
 		lines = lines[max(0, len(lines)-logLines):]
 
-		fmt.Fprintf(r.out, "--- log of %s\n%s\n", cmp.Or(name, "the test process"), strings.Join(lines, ""))
+		fmt.Fprintf(r.out, "--- log of %s\n%s\n", name, strings.Join(lines, ""))
 	}
 }
 

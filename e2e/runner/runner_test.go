@@ -48,12 +48,21 @@ func TestReport(t *testing.T) {
 
 	r := newReport(&out)
 	for _, name := range []string{"TestA", "TestB"} {
-		r.note(event{Action: "output", Test: name + "/part", Output: "why\n"})
-		r.note(event{Action: "fail", Test: name + "/part"})
-		r.note(event{Action: "fail", Test: name})
+		r.note(name, event{Action: "output", Test: name + "/part", Output: "why\n"})
+		r.note(name, event{Action: "fail", Test: name + "/part"})
+		r.note(name, event{Action: "fail", Test: name})
 	}
 
-	names := []string{"TestA", "TestB", "TestNeverEnded"}
-	require.Equal(t, names, r.failed(names))
-	require.Equal(t, []string{"TestNeverEnded"}, r.unended(names))
+	r.note("TestC", event{Action: "pass", Test: "TestC"})
+	require.Equal(t, []string{"TestA", "TestNeverEnded"}, r.failed([]string{"TestA", "TestC", "TestNeverEnded"}))
+}
+
+// TestSerialTests checks that the tests that measure times are found and run alone.
+func TestSerialTests(t *testing.T) {
+	t.Parallel()
+
+	names, err := serialTests("..")
+	require.NoError(t, err)
+	require.Contains(t, names, "TestNoisyNeighbour")
+	require.NotContains(t, names, "TestRows")
 }
