@@ -29,7 +29,15 @@ func TestMetricsDocumented(t *testing.T) {
 	d := newTrade(t, s, "ada", s.newKey().token("ada"))
 	require.Equal(t, "answer", d.asks("How many orders are there?", "").Result.Outcome)
 
-	body := call(t, http.MethodGet, s.admin+"/metrics", "", "").body
+	var body string
+
+	// The question is answered before its job has ended.
+	await(t, "all work is counted", func() bool {
+		body = call(t, http.MethodGet, s.admin+"/metrics", "", "").body
+
+		return strings.Contains(body, "\nquern_job_seconds_count{kind=\"run.run\",outcome=\"done\"} 1\n")
+	})
+
 	parser := expfmt.NewTextParser(labelnames.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
 	require.NoError(t, err)
@@ -69,7 +77,7 @@ func TestMetricsDocumented(t *testing.T) {
 	for _, line := range []string{
 		`quern_run_seconds_count{agent="nl2ql",outcome="completed"} 1`, `quern_job_seconds_count{kind="run.run",outcome="done"} 1`,
 		`quern_model_tokens_total{direction="input",model="` + families["quern_model_tokens_total"].GetMetric()[0].GetLabel()[1].GetValue() + `"} 100`,
-		`quern_job_waiting{queue="run"} 0`,
+		`quern_job_waiting{queue="run"} 0`, `quern_lease_lost_total 0`, `quern_commit_conflicts_total 0`,
 	} {
 		require.Contains(t, body, "\n"+line+"\n")
 	}

@@ -85,7 +85,7 @@ func (a *App) openLake() (err error) {
 	}
 
 	a.lake, err = lake.New(lake.Config{
-		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, DeleteGrace: a.config.Data.DeleteGrace, QuietPeriod: a.config.Maintenance.QuietPeriod,
+		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, DeleteGrace: a.config.Data.DeleteGrace, Observe: a.observed.commit, QuietPeriod: a.config.Maintenance.QuietPeriod,
 		CacheDir: filepath.Join(a.config.Sandbox.Dir, "cache"), CacheBytes: int64(a.config.Cache.MaxBytes), Folder: a.folder,
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 		}),
 		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Folder: a.folder, Bounds: bounds,
 		Timeout: a.config.Ingest.Timeout, MaxBody: int64(a.config.Ingest.MaxBody), MaxPerUser: a.config.Ingest.MaxPerUser, SnapshotRetention: a.config.Data.SnapshotRetention,
-		Gone: a.forget,
+		Gone: a.forget, Observe: a.observed.load,
 		Maintenance: ingest.Maintenance{
 			Interval: a.config.Maintenance.Interval, Timeout: a.config.Maintenance.Timeout,
 			Engine: engine.New(engine.Config{

@@ -9,7 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"quern.dev/quern/internal/build"
+	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/run"
 )
@@ -17,8 +19,9 @@ import (
 // observed contains the metrics of other packages. They report to it through functions of their configuration. No label may have a value that callers choose, such
 // as an account or a dataset: the number of series must not grow with the use of the service.
 type observed struct {
-	jobs, runs, store, models *prometheus.HistogramVec
-	tokens                    *prometheus.CounterVec
+	jobs, runs, store, models, loads, commits *prometheus.HistogramVec
+	tokens                                    *prometheus.CounterVec
+	conflicts                                 prometheus.Counter
 }
 
 // longWork are the buckets for work that takes from milliseconds to hours.
@@ -39,6 +42,13 @@ func newObserved() *observed {
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "method", "outcome"),
 		models: histogram("quern_model_seconds", "Duration of calls of language models. The outcome is answered or failed.",
 			[]float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}, "model", "outcome"),
+		loads: histogram("quern_ingest_seconds", "Time from the request of an ingestion to its end. The kind is files or rows (a request with rows in its body). The outcome is completed or failed.",
+			longWork(), "kind", "outcome"),
+		commits: histogram("quern_commit_seconds", "Duration of commits of tables. The outcome is done or refused (nothing was changed).",
+			[]float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "mode", "outcome"),
+		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quern_commit_conflicts_total", Help: "Attempts at a commit that began again because another commit came first.",
+		}),
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quern_model_tokens_total", Help: "Tokens of language models. The direction is input or output.",
 		}, []string{"model", "direction"}),
@@ -51,6 +61,20 @@ func (o *observed) job(kind string, outcome job.Outcome, took time.Duration) {
 
 func (o *observed) run(agent string, status run.Status, took time.Duration) {
 	o.runs.WithLabelValues(agent, string(status)).Observe(took.Seconds())
+}
+
+func (o *observed) load(kind string, status ingest.Status, took time.Duration) {
+	o.loads.WithLabelValues(kind, string(status)).Observe(took.Seconds())
+}
+
+func (o *observed) commit(mode lake.Mode, err error, lost int, took time.Duration) {
+	outcome := "done"
+	if err != nil {
+		outcome = "refused"
+	}
+
+	o.commits.WithLabelValues(string(mode), outcome).Observe(took.Seconds())
+	o.conflicts.Add(float64(lost))
 }
 
 func (o *observed) model(name string, answered bool, used llm.Usage, took time.Duration) {
@@ -93,7 +117,7 @@ func (t storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (a *App) registerMetrics() {
 	o := a.observed
-	a.metrics.MustRegister(o.jobs, o.runs, o.store, o.models, o.tokens, backlogs{a}, collectors.NewGoCollector(),
+	a.metrics.MustRegister(o.jobs, o.runs, o.store, o.models, o.tokens, o.loads, o.commits, o.conflicts, backlogs{a}, checks{a}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
 	is := build.Read()
@@ -103,6 +127,10 @@ func (a *App) registerMetrics() {
 	}, func() float64 { return 1 }))
 
 	a.registerPoolMetrics()
+	a.registerCacheMetrics()
+	a.metrics.MustRegister(prometheus.NewCounterFunc(
+		prometheus.CounterOpts{Name: "quern_lease_lost_total", Help: "Leases that this replica lost while it worked under them. Another replica repeats the work."},
+		func() float64 { return float64(a.jobs.LeasesLost()) }))
 	a.metrics.MustRegister(prometheus.NewCounterFunc(
 		prometheus.CounterOpts{Name: "quern_tracing_spans_lost_total", Help: "Spans that did not reach the tracing store."},
 		func() float64 { return float64(a.tracing.Lost()) }))
@@ -132,10 +160,28 @@ func (a *App) registerPoolMetrics() {
 	}
 }
 
+func (a *App) registerCacheMetrics() {
+	a.metrics.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "quern_cache_bytes", Help: "Size of the local copies of data files."},
+		func() float64 { return float64(a.lake.Cache().Bytes) }))
+
+	for name, of := range map[string]struct {
+		help string
+		read func(lake.CacheStats) int64
+	}{
+		"hits_total":   {"Data files that a statement or a job needed and that had a local copy.", func(s lake.CacheStats) int64 { return s.Hits }},
+		"misses_total": {"Data files that were fetched from the object store.", func(s lake.CacheStats) int64 { return s.Misses }},
+	} {
+		a.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "quern_cache_" + name, Help: of.help},
+			func() float64 { return float64(of.read(a.lake.Cache())) }))
+	}
+}
+
 // backlogs collects the backlogs of all queues. Every replica reports the same numbers, because the queues are in the database.
 type backlogs struct{ *App }
 
-const backlogTime = 2 * time.Second
+// scrapeTime is how long a scrape waits for the database.
+const scrapeTime = 2 * time.Second
 
 func backlogJobs() *prometheus.Desc {
 	return prometheus.NewDesc("quern_job_waiting", "Jobs that no worker has taken yet, over all replicas.", []string{"queue"}, nil)
@@ -152,7 +198,7 @@ func (backlogs) Describe(to chan<- *prometheus.Desc) {
 
 // Collect reads the backlogs from the database. If the database does not answer, the metrics are absent.
 func (b backlogs) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), backlogTime)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
 
 	found, err := b.jobs.Backlogs(ctx)
@@ -174,5 +220,28 @@ func (b backlogs) Collect(to chan<- prometheus.Metric) {
 	for _, one := range waiting {
 		to <- prometheus.MustNewConstMetric(backlogJobs(), prometheus.GaugeValue, float64(one.Jobs), one.Queue)
 		to <- prometheus.MustNewConstMetric(backlogOldest(), prometheus.GaugeValue, one.Oldest.Seconds(), one.Queue)
+	}
+}
+
+// checks collects the state of the dependencies as /readyz reports it.
+type checks struct{ *App }
+
+func checkOK() *prometheus.Desc {
+	return prometheus.NewDesc("quern_check_ok", "1 if the check of /readyz with this name succeeds, else 0.", []string{"check"}, nil)
+}
+
+func (checks) Describe(to chan<- *prometheus.Desc) { to <- checkOK() }
+
+func (c checks) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+
+	for _, one := range c.ready(ctx) {
+		value := 0.0
+		if one.OK {
+			value = 1
+		}
+
+		to <- prometheus.MustNewConstMetric(checkOK(), prometheus.GaugeValue, value, one.Name)
 	}
 }

@@ -194,6 +194,10 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 		return g.tellLoadedTx(ctx, tx, *dataset, fits, made)
 	})
 
+	if err == nil {
+		g.observe(Completed, fits...)
+	}
+
 	switch {
 	case draft != nil && fault.Is(err, fault.Conflict):
 		return g.taken(ctx, table, fits, err, lease)

@@ -38,6 +38,9 @@ type Config struct {
 	MaxPerUser  int           // maximum number of concurrent posts of one user in this process; 0 means no limit
 	Maintenance Maintenance
 
+	// Observe is called when an ingestion is completed or failed, with the time since it was requested. nil means that nobody observes.
+	Observe func(kind string, status Status, took time.Duration)
+
 	SnapshotRetention time.Duration // how long snapshots are kept after they were replaced
 	// Gone runs in the transaction that deletes the last row of a deleted dataset.
 	Gone func(ctx context.Context, tx postgres.Tx, t lake.Table) error

@@ -57,10 +57,24 @@ func (d *deletion) tellDeletedTx(ctx context.Context, tx postgres.Tx) error {
 	return event.WriteTx(ctx, tx, e)
 }
 
+func (g *Ingest) observe(status Status, ended ...Ingestion) {
+	if g.Observe == nil {
+		return
+	}
+
+	for _, i := range ended {
+		g.Observe(i.kind, status, g.Now().Sub(i.CreatedAt))
+	}
+}
+
 // failTx ends an ingestion with a failure, and writes the event. The caller of posted rows gets the failure as the answer, and that of a dry
 // run waits for it, so they have no event.
 func (g *Ingest) failTx(ctx context.Context, tx postgres.Tx, i Ingestion, reason error) error {
 	ended, err := finish(ctx, tx, i, Failed, reason, g.Now())
+	if err == nil && ended {
+		g.observe(Failed, i) // a transaction that is repeated counts again, which is rare
+	}
+
 	if err != nil || !ended || i.kind == kindRows || i.DryRun {
 		return err
 	}

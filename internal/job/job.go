@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,6 +42,7 @@ type Client struct {
 	log   *slog.Logger
 	river *river.Client[pgx.Tx]
 	wakes wakes
+	lost  atomic.Int64 // leases that were lost while their work ran
 }
 
 const (

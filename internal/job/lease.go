@@ -81,6 +81,8 @@ func (c *Client) Hold(ctx context.Context, work Work, do func(ctx context.Contex
 	<-renewing
 
 	if cause := context.Cause(working); errors.Is(cause, ErrLost) {
+		c.lost.Add(1)
+
 		return ErrLost
 	}
 

@@ -40,6 +40,9 @@ func observing(observe func(kind string, outcome Outcome, took time.Duration)) r
 	}
 }
 
+// LeasesLost returns how many leases this process lost while it worked under them.
+func (c *Client) LeasesLost() int64 { return c.lost.Load() }
+
 // Backlog is the jobs of a queue that could run now, but that no worker has taken yet.
 type Backlog struct {
 	Queue  string

@@ -44,8 +44,30 @@ type cache struct {
 
 	mu    sync.Mutex
 	used  int64
+	stats CacheStats
 	items map[string]*copied // by name
 	idle  *list.List         // of *copied that are not in use, most recently used first
+}
+
+// CacheStats are counts of the local copies of data files.
+type CacheStats struct {
+	Bytes        int64 // size of the copies, including those that are being fetched
+	Hits, Misses int64 // data files that were wanted and had a copy, or none
+}
+
+// Cache returns the counts of the cache. They are zero if there is none.
+func (l *Lake) Cache() CacheStats {
+	if l.cache == nil {
+		return CacheStats{}
+	}
+
+	l.cache.mu.Lock()
+	defer l.cache.mu.Unlock()
+
+	stats := l.cache.stats
+	stats.Bytes = l.cache.used
+
+	return stats
 }
 
 // copied is one file of the cache, complete or being fetched.
@@ -200,6 +222,7 @@ func (c *cache) take(ctx context.Context, file File) (*copied, error) {
 	name := nameOf(file)
 	if item, ok := c.items[name]; ok {
 		item.users++
+		c.stats.Hits++
 
 		if item.idle != nil {
 			c.idle.Remove(item.idle)
@@ -208,6 +231,8 @@ func (c *cache) take(ctx context.Context, file File) (*copied, error) {
 
 		return item, nil
 	}
+
+	c.stats.Misses++
 
 	if file.Size > c.room {
 		return nil, fault.New(fault.LimitExceeded, "A data file is larger than the cache of data files.")

@@ -38,12 +38,24 @@ var errLost = errors.New("another commit came first")
 //
 // Faults: ErrConflict, ErrStale, ErrReplaced, ErrDropped; NotFound if the snapshot or the table does not exist.
 func (l *Lake) Commit(ctx context.Context, change Change, also func(tx postgres.Tx, made Snapshot) error) (Snapshot, error) {
+	began := l.now()
+	made, lost, err := l.commit(ctx, change, also)
+
+	if l.observe != nil {
+		l.observe(change.Mode, err, lost, l.now().Sub(began))
+	}
+
+	return made, err
+}
+
+// commit is Commit. It also returns how often another commit came first.
+func (l *Lake) commit(ctx context.Context, change Change, also func(tx postgres.Tx, made Snapshot) error) (made Snapshot, tries int, err error) {
 	var lost error
 
 	for try := range commitTries {
 		made, err := l.try(ctx, change, also)
 		if !errors.Is(err, errLost) {
-			return made, err
+			return made, try, err
 		}
 
 		lost = err
@@ -52,12 +64,12 @@ func (l *Lake) Commit(ctx context.Context, change Change, also func(tx postgres.
 
 		select {
 		case <-ctx.Done():
-			return Snapshot{}, ctx.Err()
+			return Snapshot{}, try + 1, ctx.Err()
 		case <-time.After(pause):
 		}
 	}
 
-	return Snapshot{}, fmt.Errorf("%w: %w", ErrConflict, lost)
+	return Snapshot{}, commitTries, fmt.Errorf("%w: %w", ErrConflict, lost)
 }
 
 func (l *Lake) try(ctx context.Context, change Change, also func(tx postgres.Tx, made Snapshot) error) (Snapshot, error) {

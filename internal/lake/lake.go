@@ -68,6 +68,8 @@ type Config struct {
 	// KeepSnapshots is how many snapshots Iceberg's metadata lists; earlier ones are still readable through this
 	// package. 0 or less means 100.
 	KeepSnapshots int
+	// Observe is called after each commit. lost is how often another commit came first. nil means that nobody observes.
+	Observe func(mode Mode, err error, lost int, took time.Duration)
 	// CacheDir holds local copies of data files and belongs to this process alone. If it is empty, Fetch fails.
 	CacheDir   string
 	CacheBytes int64
@@ -88,6 +90,7 @@ type Lake struct {
 	base        string // prefix of the addresses of all objects
 	known       *memory
 	cache       *cache
+	observe     func(mode Mode, err error, lost int, took time.Duration)
 
 	patience time.Duration
 }
@@ -100,7 +103,7 @@ func New(c Config) (*Lake, error) {
 
 	l := &Lake{
 		db: c.DB, store: c.Store, now: c.Now, log: c.Log, deleteGrace: c.DeleteGrace, quietPeriod: c.QuietPeriod, keep: c.KeepSnapshots, base: c.Store.URI(""),
-		known: newMemory(memoryBytes), patience: patience,
+		known: newMemory(memoryBytes), patience: patience, observe: c.Observe,
 	}
 
 	if c.CacheDir != "" {
