@@ -144,7 +144,7 @@ type Ingest struct {
 type Maintenance struct {
 	Workers     int           `env:"WORKERS" default:"1" min:"0" max:"1000" help:"Tables that this process maintains at once. 0: none. Each takes QUERN_MAINTENANCE_MEMORY."`
 	Interval    time.Duration `env:"INTERVAL" default:"10s" min:"100ms" max:"24h" help:"How often this process looks for tables that need maintenance."`
-	QuietPeriod time.Duration `env:"QUIET_PERIOD" default:"30s" min:"0s" max:"168h" help:"A dataset is profiled when no rows were added for this long, or when it has grown by a tenth."`
+	QuietPeriod time.Duration `env:"QUIET_PERIOD" default:"30s" min:"0s" max:"168h" help:"A new dataset is profiled at once, later when no rows were added for this long, or when it has grown by a tenth."`
 	Memory      Bytes         `env:"MEMORY" default:"512MiB" min:"64MiB" max:"1024GiB" help:"Memory of the engine for one table. What does not fit goes to disk. The sealed process may map twice as much plus 512 MiB."`
 	Disk        Bytes         `env:"DISK" default:"10GiB" min:"1MiB" max:"1048576GiB" help:"Local disk that maintenance of one table may use."`
 	Timeout     time.Duration `env:"TIMEOUT" default:"30m" min:"1s" max:"168h" help:"Longest duration of maintenance of one table."`

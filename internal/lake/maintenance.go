@@ -13,8 +13,8 @@ import (
 type Chore string
 
 const (
-	// Profile is due one quiet period after a commit. Later commits postpone it, up to patientFor, unless the table
-	// has grown by a tenth since the last profile.
+	// Profile is due at once after the first commit of a table, and one quiet period after a later commit. Further commits postpone it, up
+	// to patientFor, unless the table has grown by a tenth since the last profile.
 	Profile Chore = "profile"
 	// Compact is due when a commit leaves at least compactFrom files.
 	Compact Chore = "compact"

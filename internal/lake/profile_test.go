@@ -188,3 +188,37 @@ func TestJoins(t *testing.T) {
 	})
 	require.True(t, fault.Is(err, fault.NotFound), err)
 }
+
+// TestFirstProfile checks that a new table is profiled at once, and later after a quiet period.
+func TestFirstProfile(t *testing.T) {
+	t.Parallel()
+
+	p, at := newPlace(t), newTable()
+	p.quietPeriod = time.Minute
+
+	columns, err := p.Plan(t.Context(), at, wanted(), Append)
+	require.NoError(t, err)
+
+	isDue := func() (found bool) {
+		require.NoError(t, p.db.Do(t.Context(), func(q postgres.Querier) error {
+			due, err := p.Due(t.Context(), q, Profile, 100)
+			for _, d := range due {
+				found = found || d.Table == at
+			}
+
+			return err
+		}))
+
+		return found
+	}
+
+	first := p.commit(Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{p.stage(p.Lake, at, columns, 0, 10)}})
+	require.True(t, isDue())
+
+	_, err = p.profile(at, first)
+	require.NoError(t, err)
+	require.False(t, isDue())
+
+	p.commit(Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{p.stage(p.Lake, at, columns, 10, 20)}})
+	require.False(t, isDue(), "further rows may follow")
+}

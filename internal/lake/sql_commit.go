@@ -176,10 +176,12 @@ func (d *draft) moveFiles(must func(rows int, statement string, arguments ...any
 }
 
 const (
-	// A commit postpones a waiting profile, up to patientFor, unless the table has grown by a tenth since the last
-	// profile.
+	// A table that was never profiled is profiled at once: people ask about the values of a dataset right after they loaded it. Otherwise a
+	// commit postpones a waiting profile, up to patientFor, unless the table has grown by a tenth since the last profile.
 	sqlCommitProfile = `
-		INSERT INTO lake_upkeep (account_id, dataset_id, chore, snapshot_id, since, due_at) VALUES ($1, $2, 'profile', $3, $4, $5)
+		INSERT INTO lake_upkeep (account_id, dataset_id, chore, snapshot_id, since, due_at)
+		SELECT account_id, dataset_id, 'profile', $3, $4, CASE WHEN profiled_rows IS NULL THEN $4::timestamptz ELSE $5 END
+		FROM lake_tables WHERE account_id = $1 AND dataset_id = $2
 		ON CONFLICT (account_id, dataset_id, chore) DO UPDATE SET snapshot_id = excluded.snapshot_id, due_at = CASE
 			WHEN $6 >= 1.1 * (SELECT coalesce(profiled_rows, 0) FROM lake_tables WHERE account_id = $1 AND dataset_id = $2)
 			THEN least(lake_upkeep.due_at, excluded.due_at) ELSE least(lake_upkeep.since + $7::interval, excluded.due_at) END`
