@@ -66,6 +66,7 @@ describe('cells', () => {
     expect(formatCell(12345, 'bigint', 'amount')).toBe('12,345');
     expect(formatCell(12345, 'bigint', 'order_id')).toBe('12345');
     expect(formatCell(2024, 'integer', 'year')).toBe('2024');
+    expect(formatCell(12345, 'bigint', 'Order No.')).toBe('12345');
   });
   it('have the places of their decimal type, and no others', () => {
     for (const [value, text] of [['11684.7', '11,684.70'], ['12', '12.00'], ['-0.50', '-0.50'], [8.9, '8.90'], [3, '3.00'], ['1234567890123456789.1', '1,234,567,890,123,456,789.10']] as const) {
@@ -78,6 +79,7 @@ describe('cells', () => {
   });
   it('are one line of text, cut', () => {
     expect(formatCell('a\nb', 'varchar')).toBe('a ⏎ b');
+    expect([' Graz', 'Graz  ', 'Bad Ischl'].map((value) => formatCell(value, 'varchar'))).toEqual(['␣Graz', 'Graz␣␣', 'Bad Ischl']);
     expect(formatCell('x'.repeat(1_000_000), 'varchar')).toHaveLength(301);
     expect(formatCell('\u202eevil', 'varchar')).toBe('\ufffdevil');
     expect(formatCell('<img src=x onerror=alert(1)>', 'varchar')).toBe('<img src=x onerror=alert(1)>');

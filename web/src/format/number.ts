@@ -22,9 +22,10 @@ export function formatNumber(value: number | string, least = 0): string {
   return withPlaces(places, places).format(value as Intl.StringNumericLiteral);
 }
 
-/** 1,234 → 1.2K, for places where the exact number stands elsewhere. */
+/** 1,234 → 1.2k, for places where the exact number stands elsewhere. */
 export function formatShort(value: number): string {
-  return short.format(value);
+  // The axes of charts write it small, as the unit does.
+  return short.format(value).replace('K', 'k');
 }
 
 export function formatPercent(share: number): string {

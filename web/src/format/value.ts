@@ -33,7 +33,7 @@ export function typeName(type: string): string {
 
 /** Columns whose digits are names, not amounts: no grouping. */
 export function isKeyLike(name: string): boolean {
-  return /(^|[\W_])(id|key|year|no|nr|number|code|zip|plz|phone|isbn|ean|sku)$/i.test(name) || /[a-z](Id|Key|Year|Nr|No|Code)$/.test(name);
+  return /(^|[\W_])(id|key|year|no|nr|number|nummer|code|zip|plz|phone|isbn|ean|sku)\W*$/i.test(name) || /[a-z](Id|Key|Year|Nr|No|Code)$/.test(name);
 }
 
 /** The whole value as text, exactly as it was delivered: nothing shifts by a time zone, no digit is lost. */
@@ -51,11 +51,13 @@ function rounded(value: number | string): number | string {
 
 const time = (value: string) => value.replace('T', ' ').replace(/(\.\d*?)0+(?=Z|[+-]|$)/, '$1').replace(/\.(?=Z|[+-]|$)/, '').replace(/Z$/, ' UTC');
 
-/** Control characters become visible marks, so that a cell stays one line. */
+/** Control characters become visible marks, so that a cell stays one line; so do spaces at the ends, or two values would look like one. */
 function line(value: unknown): string {
   const text = valueText(value);
   const cut = text.length > cellLength ? `${text.slice(0, cellLength)}…` : text;
-  return cut.replace(/[\r\n\t\v\f]+/g, ' ⏎ ').replace(/[\u0000-\u0008\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+  return cut
+    .replace(/^ +| +$/g, (spaces) => '␣'.repeat(spaces.length))
+    .replace(/[\r\n\t\v\f]+/g, ' ⏎ ').replace(/[\u0000-\u0008\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }
 
 /** How many places the values of a column of doubles share, so that their points stand below each other: as amounts of money have two. */

@@ -12,7 +12,7 @@ import { cx } from '~/ui/cx';
 import { Hint } from '~/ui/Hint';
 import { Ago } from '~/ui/Time';
 import { type Claim, closing, mark, opening, readCalculation } from './claims';
-import { proseOf } from './prose';
+import { noteOf, proseOf } from './prose';
 import { type StepTable, tableOf } from './table';
 import { emphasis } from './words';
 
@@ -150,6 +150,7 @@ export function Reading({ result, chosen }: { result: RunResult; chosen?: string
   const label = basis === 'verified' ? result.verified && words.verified(result.verified.author, formatDay(result.verified.verifiedAt)) : basis ? words[basis] : result.steps.length > 1 ? words.mixed : '';
   const moments = result.asOf ?? [];
   const newest = moments.map((one) => one.committedAt).sort().at(-1);
+  const note = noteOf(result);
   const model = result.model && !['planner', 'verified'].includes(result.model) ? result.model : '';
   return (
     <div className="flex flex-col gap-2">
@@ -163,6 +164,11 @@ export function Reading({ result, chosen }: { result: RunResult; chosen?: string
         <p className="text-sm text-text-2 [overflow-wrap:anywhere]">
           <span className="text-text-3">{t.ask.answer.understood} </span>
           <Emphasis text={result.interpretation} />
+        </p>
+      )}
+      {note && (
+        <p className="text-sm text-text-2 [overflow-wrap:anywhere]">
+          <Emphasis text={note} />
         </p>
       )}
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-text-3">

@@ -1,3 +1,5 @@
+import type { RunResult } from '~/stream/run';
+
 /** The words of an answer without the table at its end: the rows stand beside it, all of them. */
 export function proseOf(response: string): string {
   const lines = response.trimEnd().split('\n');
@@ -21,4 +23,12 @@ export function suggestionsOf(response: string): { text: string; questions: stri
     }
   }
   return { text: kept.join('\n\n').trim(), questions };
+}
+
+const byRules = 'Answered by the planner, without a model.';
+
+/** What the rules did that the question does not say, for example rows that they left out. */
+export function noteOf({ basis, steps }: { basis?: RunResult['basis']; steps: readonly { reasoning?: string }[] }): string {
+  const reasoning = steps.length === 1 ? (steps[0]?.reasoning ?? '') : '';
+  return basis === 'rules' && reasoning.startsWith(byRules) ? reasoning.slice(byRules.length).trim() : '';
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { closing as c, mark, opening as o, readCalculation } from './claims';
 import { explain, emphasis, meaning } from './words';
-import { proseOf, suggestionsOf } from './prose';
+import { noteOf, proseOf, suggestionsOf } from './prose';
 
 const place = (text: string, claim: string, verified: boolean, from = 0) => {
   const points = Array.from(text);
@@ -86,5 +86,19 @@ describe('suggestionsOf', () => {
   it('takes the questions out of a refusal', () => {
     const refused = 'An answer to this question would be a guess, so there is none.\n\nNot understood: weather.\n\nQuestions that can be answered, for example:\n- How many customers are there?\n- Number of customers by segment\n\nSQL always works: `quern query`, or `POST /query`.';
     expect(suggestionsOf(refused)).toEqual({ text: 'An answer to this question would be a guess, so there is none.\n\nNot understood: weather.', questions: ['How many customers are there?', 'Number of customers by segment'] });
+  });
+});
+
+describe('noteOf', () => {
+  const left = 'Rows of *sales* that are totals of other rows are left out.';
+  const step = { reasoning: `Answered by the planner, without a model. ${left}` };
+  it('is what rules add to their answer', () => {
+    expect(noteOf({ basis: 'rules', steps: [step] })).toBe(left);
+    expect(noteOf({ basis: 'rules', steps: [{ reasoning: 'Answered by the planner, without a model.' }] })).toBe('');
+  });
+  it('is not the reasoning of a model, nor of one step among several', () => {
+    expect(noteOf({ basis: 'form', steps: [step] })).toBe('');
+    expect(noteOf({ basis: 'rules', steps: [step, step] })).toBe('');
+    expect(noteOf({ basis: 'rules', steps: [{}] })).toBe('');
   });
 });

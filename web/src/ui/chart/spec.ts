@@ -1,5 +1,5 @@
 import type { TopLevelSpec } from 'vega-lite';
-import { formatCell, kindOf, valueText } from '~/format/value';
+import { formatCell, kindOf } from '~/format/value';
 import { t } from '~/texts';
 import { type Chart, type Column, type Kind, mostBars, mostSeries, type Row } from './choose';
 
@@ -159,7 +159,7 @@ function amount(value: unknown): number | undefined {
 }
 
 function name(value: unknown): string {
-  return value === null || value === undefined ? t.ask.chart.empty : valueText(value).slice(0, 100);
+  return value === null || value === undefined ? t.ask.chart.empty : formatCell(value, 'varchar').slice(0, 100);
 }
 
 /** Times are drawn as they are written, whatever the zone of the browser. */
