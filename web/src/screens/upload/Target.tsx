@@ -19,7 +19,7 @@ import { useKept } from '~/upload/kept';
 import { SetAside } from '../dataset/SetAside';
 import { dryRun, ingestion, type Options } from './dryRun';
 import { type OptionName, OptionControl, optionNames, optionsFor } from './OptionControl';
-import { idOf, otherwise, split, stillSettled } from './settled';
+import { idOf, otherwise, said, split, stillSettled } from './settled';
 
 const texts = t.upload.review;
 const loads = t.upload.load;
@@ -166,7 +166,7 @@ export function Target({
           </div>
         ) : trial.data.error ? (
           <div role="alert" className="rounded-md border border-danger/30 bg-danger-soft p-4">
-            <p className="font-medium text-danger [overflow-wrap:anywhere]">{trial.data.error.message}</p>
+            <p className="font-medium text-danger [overflow-wrap:anywhere]">{said(trial.data.error.message).text}</p>
             <Mend doubts={trial.data.doubts} options={options} onOption={set} />
           </div>
         ) : null}
@@ -336,15 +336,23 @@ function Settle({
 }) {
   const option = optionNames.find((one) => one === doubt.option);
   const { suggestions = [] } = doubt;
+  const { text, rows } = said(doubt.message);
   // The type that all other values have.
   const likely = doubt.option === 'types' ? suggestions[0] : undefined;
   return (
     <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 px-4 py-3">
       <p className="min-w-0 grow basis-80 [overflow-wrap:anywhere]">
         {doubt.column && <span className="font-medium">{doubt.column}: </span>}
-        {settled && option && suggestions.length > 1 ? texts.readAs(texts.names[option], String(options[option] ?? '')) : doubt.message}
+        {settled && option && suggestions.length > 1 ? texts.readAs(texts.names[option], String(options[option] ?? '')) : settled && doubt.option === 'types' && type ? texts.loadedAs(typeName(type)) : text}
         {fallback && <span className="block text-sm text-text-2">{fallback}</span>}
       </p>
+      {rows.length > 0 && (
+        <ul className="w-full list-disc pl-4 text-sm [overflow-wrap:anywhere]">
+          {rows.map((row) => (
+            <li key={row}>{row}</li>
+          ))}
+        </ul>
+      )}
       {option && (
         <div className="max-w-full">
           <OptionControl name={option as OptionName} value={options[option]} offered={suggestions} onChange={(value) => onOption(option, value)} />

@@ -22,6 +22,16 @@ export function split(doubts: readonly Doubt[]): { blocking: Doubt[]; open: Doub
   return { blocking: doubts.filter((doubt) => doubt.code), open: doubts.filter((doubt) => !doubt.code) };
 }
 
+/** The message of a doubt for people: types have their names here, and what to do is said by the control beside it. */
+export function said(message: string): { text: string; rows: string[] } {
+  const plain = message
+    .replace(/ Give the encoding [^"]*$/, '')
+    .replace(/ Give the column this type to set these rows aside\.$/, ` ${t.upload.review.asideThen}`)
+    .replace(/\b(have the type|is not an?) ([a-z]+(?:\(\d+,\d+\))?)(?=[.;]|$)/g, (_, words: string, type: string) => `${words} ${typeName(type)}`);
+  const [text = '', ...rows] = plain.split(/(?:(?<=its type): |; )(?=row \d+: |…$)/);
+  return { text: rows.length > 0 ? `${text}:` : text, rows: rows.map((row) => row.replace(/^row (\d+): column "(.*?)": /, (_, number: string, column: string) => t.upload.review.misfit(number, column))) };
+}
+
 /** What the load does as long as nobody chooses; nothing if there is nothing to choose, or if the load waits. */
 export function otherwise(doubt: Doubt, columns: readonly { name: string; type: string }[]): string {
   if (doubt.code || !doubt.option) return '';
