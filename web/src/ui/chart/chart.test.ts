@@ -1,3 +1,5 @@
+import * as vega from 'vega';
+import { expressionInterpreter } from 'vega-interpreter';
 import { compile } from 'vega-lite';
 import { describe, expect, it } from 'vitest';
 import { choose, type Column, figureOf, inOrder, type Kind, type Row } from './choose';
@@ -101,6 +103,16 @@ describe('specOf', () => {
     const both = axis(columns(['price', 'double'], ['weight', 'double']), rows(['price', 'weight'], [1, 20_000], [3, 40_000]));
     expect([both.x.axis.labelExpr, both.y.axis.labelExpr]).toEqual([notation(3), notation(40_000)]);
     expect(notation(9999)).not.toBe(notation(10_000));
+  });
+  it('names each month, as it is drawn on the page', async () => {
+    const labels = async (data: Row[]) => {
+      const { spec } = compiled(months, data);
+      const view = new vega.View(vega.parse(compile(spec).spec, undefined, { ast: true }), { renderer: 'none', expr: expressionInterpreter } as vega.ViewOptions);
+      return [...(await view.toSVG()).matchAll(/<text[^>]*>([^<]*[a-z][^<]*)<\/text>/g)].map(([, text]) => text).filter((text) => text !== 'total amount');
+    };
+    const month = (name: string, amount: number) => ({ month: `${name}-01`, 'total amount': amount });
+    expect(await labels([month('2026-11', 1), month('2026-12', 2), month('2027-01', 3), month('2027-03', 4)])).toEqual(['Nov 2026', 'Dec', 'Jan 2027', 'Mar']);
+    expect((await labels([month('2026-11', 1), { month: '2026-11-15', 'total amount': 2 }])).length).toBeGreaterThan(1);
   });
   it('adds small series up, unless they cannot be added', () => {
     const data = Array.from({ length: 9 }, (_, index) => ({ month: '2026-01-01', s: `s${index}`, n: index, 'average n': index }));
