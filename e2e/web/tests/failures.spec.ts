@@ -49,7 +49,7 @@ const screens: readonly Screen[] = [
   { name: 'rows', path: () => `${trips}/rows`, request: /\/rows\?/, shows: async (page) => expect(page.getByRole('grid')).toContainText('Vienna') },
   { name: 'definition', path: () => `${trips}/definition`, request: /\/inferDefinition$/, shows: async (page) => expect(page.getByLabel('Description', { exact: true })).toBeVisible() },
   { name: 'loads', path: () => `${trips}/loads`, request: /\/ingestions\?/, shows: async (page) => expect(page.locator('#content')).toContainText(/load/i) },
-  { name: 'history', path: () => `${trips}/history`, request: /\/snapshots\?/, shows: text('Rows added') },
+  { name: 'history', path: () => `${trips}/history`, request: /\/snapshots\?/, shows: text('2 rows added') },
   { name: 'sharing', path: () => `${trips}/sharing`, request: /\/shares$/, shows: text('Who has access') },
   { name: 'audit', path: () => `${trips}/audit`, request: /\/audit\?/, shows: async (page) => expect(page.locator('#content table, #content li').first()).toBeVisible() },
   { name: 'namespaces of the settings', path: () => `${trips}/settings`, request: /\/schema\/namespaces\/all/, shows: async (page) => expect(page.getByLabel('Name', { exact: true })).toBeVisible() },

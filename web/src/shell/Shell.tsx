@@ -99,7 +99,7 @@ export function Shell() {
           ))}
         </ul>
         <div className="mt-auto">
-          <Account onKeys={() => setKeys(true)} />
+          <Account here={path.startsWith('/account')} onKeys={() => setKeys(true)} />
         </div>
       </nav>
       <main id="content" ref={content} tabIndex={-1} className="relative min-h-0 min-w-0 grow overflow-y-auto focus:outline-none">
@@ -117,7 +117,7 @@ export function Shell() {
             {place.label}
           </Link>
         ))}
-        <MobileMenu onSearch={() => setPalette(true)} />
+        <MobileMenu here={!places.slice(0, main).some((place) => place.matches(path))} onSearch={() => setPalette(true)} />
       </nav>
       <DropAnywhere path={path} />
       {palette && <Palette onClose={() => setPalette(false)} onKeys={() => setKeys(true)} />}
@@ -152,7 +152,7 @@ function useThemeItems(): MenuItem[] {
   }));
 }
 
-function Account({ onKeys }: { onKeys: () => void }) {
+function Account({ here, onKeys }: { here: boolean; onKeys: () => void }) {
   const { data } = useQuery(me);
   const themes = useThemeItems();
   const navigate = useNavigate();
@@ -161,7 +161,7 @@ function Account({ onKeys }: { onKeys: () => void }) {
     <Menu
       side="top"
       align="start"
-      className="flex h-11 w-full items-center justify-center gap-2 rounded-md text-left transition-colors duration-120 hover:bg-hover lg:justify-start lg:px-2"
+      className={cx('flex h-11 w-full items-center justify-center gap-2 rounded-md text-left transition-colors duration-120 lg:justify-start lg:px-2', here ? 'bg-hover' : 'hover:bg-hover')}
       items={[
         { label: t.nav.account, icon: UserRound, onSelect: () => void navigate({ to: '/account' }) },
         { label: t.nav.keys, icon: Keyboard, onSelect: onKeys, hint: '?' },
@@ -183,13 +183,13 @@ function Account({ onKeys }: { onKeys: () => void }) {
   );
 }
 
-function MobileMenu({ onSearch }: { onSearch: () => void }) {
+function MobileMenu({ here, onSearch }: { here: boolean; onSearch: () => void }) {
   const navigate = useNavigate();
   const themes = useThemeItems();
   return (
     <Menu
       side="top"
-      className="flex h-14 min-w-0 flex-1 flex-col items-center justify-center gap-1 text-xs text-text-2"
+      className={cx('flex h-14 min-w-0 flex-1 flex-col items-center justify-center gap-1 text-xs', here ? 'font-medium text-accent' : 'text-text-2')}
       items={[
         { label: t.nav.search, icon: Search, onSelect: onSearch },
         ...places.slice(main).map((place) => ({ label: place.label, icon: place.icon, onSelect: () => void navigate({ to: place.to }) })),

@@ -30,7 +30,7 @@ export function Page({
       <div className={cx('flex w-full grow flex-col', !wide && 'max-w-190')}>
         <header className={cx(below ? 'mb-0' : 'mb-6')}>
           {above && <div className="mb-1 text-sm text-text-3">{above}</div>}
-          <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-3">
+          <div className={cx('flex flex-wrap justify-between gap-x-4 gap-y-3', lead ? 'items-start' : 'items-center')}>
             <div className="min-w-0">
               <h1 className="text-xl [overflow-wrap:anywhere]">{title}</h1>
               {lead && <div className="mt-1 text-text-2">{lead}</div>}

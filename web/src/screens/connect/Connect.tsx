@@ -127,7 +127,7 @@ function Card({ icon: Icon, title, lead, address, links, note, children }: { ico
         {address && (
           <div className="mt-3 flex items-center gap-2 rounded-md bg-sunken py-1 pr-1 pl-3">
             <span className="sr-only">{text.address}</span>
-            <code tabIndex={0} className="mono min-w-0 grow overflow-x-auto whitespace-nowrap">{address}</code>
+            <code tabIndex={0} className="fades mono min-w-0 grow overflow-x-auto whitespace-nowrap">{address}</code>
             <Copy text={address} label={text.copy(title)} />
           </div>
         )}
@@ -157,7 +157,7 @@ function Snippets<Id extends string>({ label, all, words }: { label: string; all
   const [title = '', note = ''] = words[shown.id];
   return (
     <div className="border-t border-line">
-      <div ref={list} role="tablist" aria-label={label} onKeyDown={keys} className="flex overflow-x-auto border-b border-line px-2 sm:px-4">
+      <div ref={list} role="tablist" aria-label={label} onKeyDown={keys} className="fades flex overflow-x-auto border-b border-line px-2 sm:px-4">
         {all.map((one) => (
           <button
             key={one.id}

@@ -48,7 +48,7 @@ export default function Audit({ at, role }: Part) {
                 <tr key={entry.id}>
                   <td className="text-text-2 figure sm:whitespace-nowrap">
                     <time dateTime={entry.at} title={formatAgo(entry.at)} className="block">
-                      <span className="max-sm:hidden">{formatExact(entry.at)}</span>
+                      <span className="max-sm:hidden">{formatExact(entry.at).replace(' UTC', '')}</span>
                       <span className="whitespace-nowrap sm:hidden">{formatShort(entry.at)}</span>
                     </time>
                   </td>

@@ -70,11 +70,11 @@ export function Columns({ at, metadata, role }: Part) {
     <>
       {metadata.dataDescription && <p className="mb-6 max-w-190 text-text-2 whitespace-pre-line [overflow-wrap:anywhere]">{metadata.dataDescription}</p>}
       <div className="mb-3 flex flex-wrap items-center gap-2">
-        <div className="relative grow sm:max-w-70">
+        <div className="relative grow max-sm:w-full sm:max-w-70">
           <Search size={16} strokeWidth={1.75} aria-hidden className="pointer-events-none absolute inset-y-0 left-3 my-auto text-text-3" />
           <Input type="search" data-slash value={words} onChange={(event) => setWords(event.target.value)} aria-label={texts.filter} placeholder={texts.filter} className="pl-9" />
         </div>
-        <Select aria-label={texts.order} value={order} onChange={(event) => setOrder(event.target.value as Order)} fit>
+        <Select aria-label={texts.order} value={order} onChange={(event) => setOrder(event.target.value as Order)} fit className="max-sm:min-w-0 max-sm:flex-1">
           {(Object.keys(texts.orders) as Order[]).map((name) => (
             <option key={name} value={name}>
               {texts.orders[name]}
@@ -124,6 +124,7 @@ export function Columns({ at, metadata, role }: Part) {
                       </span>
                       <span className="block truncate text-xs text-text-3" title={column.type}>
                         {typeName(column.type)}
+                        {about && <span className="lg:hidden"> · {keys.has(column.name) ? texts.key : texts.distinctOf(distinct(about))}</span>}
                       </span>
                     </span>
                     <span className={cx('line-clamp-2 min-w-0 text-sm [overflow-wrap:anywhere] max-lg:order-3 max-lg:col-span-2', column.description ? 'text-text-2' : 'text-text-3 max-lg:hidden')}>
@@ -132,7 +133,7 @@ export function Columns({ at, metadata, role }: Part) {
                     <span className="min-w-0 max-lg:order-4 max-lg:col-span-2">{about && stats.data ? <Picture column={about} rows={stats.data.rowCount} /> : stats.isLoading && <span aria-hidden className="skeleton block h-4 w-4/5" />}</span>
                     <span className="text-right text-sm figure max-lg:order-2">{about && stats.data && <Missing share={stats.data.rowCount ? about.nulls / stats.data.rowCount : 0} />}</span>
                     <span className="text-right text-sm text-text-2 figure max-lg:hidden">
-                      {about && (keys.has(column.name) ? <span title={texts.keyTitle}>{texts.key}</span> : `${about.distinctExact ? '' : texts.about}${formatNumber(about.distinct)}`)}
+                      {about && (keys.has(column.name) ? <span title={texts.keyTitle}>{texts.key}</span> : distinct(about))}
                     </span>
                   </button>
                   {writable && !column.description && (
@@ -158,6 +159,10 @@ export function Columns({ at, metadata, role }: Part) {
       </div>
     </>
   );
+}
+
+function distinct(column: Known): string {
+  return `${column.distinctExact ? '' : texts.about}${formatNumber(column.distinct)}`;
 }
 
 function isAbsent(error: unknown): boolean {

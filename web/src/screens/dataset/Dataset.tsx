@@ -133,7 +133,7 @@ export default function Dataset() {
         </div>
       }
       below={
-        <nav aria-label={t.dataset.tabsLabel} className="-mx-4 overflow-x-auto overflow-y-hidden border-b border-line px-4 sm:-mx-8 sm:px-8">
+        <nav aria-label={t.dataset.tabsLabel} className="fades -mx-4 overflow-x-auto overflow-y-hidden border-b border-line px-4 sm:-mx-8 sm:px-8">
           <ul ref={list} className="flex w-max gap-6 pr-4 sm:pr-8">
             {visible.map((name) => (
               <li key={name}>

@@ -55,7 +55,7 @@ export default function History({ at, role }: Part) {
             <li key={one.snapshotId} className="flex min-h-14 items-center gap-4 px-4 py-2">
               <div className="min-w-0 grow">
                 <p className="flex flex-wrap items-center gap-2">
-                  <span className="font-medium">{texts.operations[one.operation]}</span>
+                  <span className="font-medium">{one.operation === 'append' && change > 0 ? texts.added(count(change, 'row')) : texts.operations[one.operation]}</span>
                   {one.current && <Badge tone="ok">{texts.current}</Badge>}
                 </p>
                 <Facts
@@ -64,8 +64,8 @@ export default function History({ at, role }: Part) {
                     <time dateTime={one.committedAt} title={formatAgo(one.committedAt)}>
                       {formatExact(one.committedAt)}
                     </time>,
-                    count(one.rowCount, 'row'),
-                    change !== 0 && before && `${change > 0 ? '+' : '−'}${formatNumber(Math.abs(change))}`,
+                    texts.inAll(count(one.rowCount, 'row')),
+                    one.operation !== 'append' && change !== 0 && before && `${change > 0 ? '+' : '−'}${formatNumber(Math.abs(change))}`,
                   ]}
                 />
               </div>

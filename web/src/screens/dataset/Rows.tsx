@@ -21,7 +21,7 @@ export default function Rows({ at, metadata, role }: Part) {
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
 
   if (list.isError && loaded.length === 0) return <Failure what={t.failure.what.rows} error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton lines={10} />;
+  if (list.isPending) return <Skeleton table lines={10} />;
   if (loaded.length === 0) {
     return (
       <Empty icon={Rows3} title={t.dataset.column.emptyTitle} action={role !== 'viewer' && <AddRows to={at} />}>

@@ -160,7 +160,8 @@ function Table({ run, result, onLimit, onLong, onStarted }: { run: Run; result: 
           </span>
         )}
         <ReadFrom snapshots={metadata.snapshots} />
-        <div className="ml-auto flex items-center gap-2">
+        {/* On a phone all of it fits in one line: the button keeps its sign. */}
+        <div className="ml-auto flex items-center gap-2 max-sm:[&_button]:px-3">
           {chart && (
             <Segments
               label={t.sql.result.view}
@@ -180,7 +181,7 @@ function Table({ run, result, onLimit, onLong, onStarted }: { run: Run; result: 
             ]}
           >
             <Download size={16} strokeWidth={1.75} aria-hidden />
-            {t.sql.result.export}
+            <span className="max-sm:sr-only">{t.sql.result.export}</span>
           </Menu>
         </div>
       </header>
@@ -204,7 +205,7 @@ function Table({ run, result, onLimit, onLong, onStarted }: { run: Run; result: 
 function ReadFrom({ snapshots }: { snapshots: Rows['metadata']['snapshots'] }) {
   if (snapshots.length === 0) return null;
   return (
-    <p className="flex min-w-0 items-center gap-x-2 text-xs text-text-3">
+    <p className="flex min-w-0 items-center gap-x-2 text-xs text-text-3 max-sm:hidden">
       <span>{t.sql.result.read}</span>
       {snapshots.slice(0, 3).map(({ dataset, snapshotId }) => {
         const [owner = '', namespace = '', name = ''] = dataset.split('/');

@@ -448,7 +448,7 @@ function Split({ top, bottom, tall }: { top: React.ReactNode; bottom: React.Reac
         onKeyDown={press}
         className={cx('relative z-3 -mt-1 hidden h-2 shrink-0 cursor-row-resize touch-none lg:block', 'before:absolute before:inset-x-0 before:top-1 before:h-px hover:before:bg-accent focus-visible:outline-none focus-visible:before:h-0.5 focus-visible:before:bg-info')}
       />
-      <section aria-label={t.sql.result.rows} className={cx('flex flex-col lg:h-auto lg:min-h-0 lg:grow', tall && 'h-[min(70dvh,560px)] min-h-90')}>
+      <section aria-label={t.sql.result.rows} className={cx('flex flex-col lg:h-auto lg:min-h-0 lg:grow', tall && 'h-[min(70dvh,560px)] min-h-90 max-lg:grow')}>
         {bottom}
       </section>
     </div>

@@ -54,6 +54,7 @@ export function Tree({ place, self, list, tables, onInsert }: Props) {
     }
     // The namespace of the statement first, then one's own, then those of others.
     const rank = ([first]: Table[]) => (first?.owner === place?.owner && first?.namespace === place?.namespace ? 0 : first?.owner === self ? 1 : 2);
+    for (const group of found.values()) group.sort((a, b) => a.name.localeCompare(b.name, 'en'));
     return [...found].toSorted(([nameA, a], [nameB, b]) => rank(a) - rank(b) || nameA.localeCompare(nameB));
   }, [tables, filter, place?.owner, place?.namespace, self]);
 
