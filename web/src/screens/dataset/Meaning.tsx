@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Check, Plus, RotateCcw, X } from 'lucide-react';
+import { Check, ChevronRight, Plus, RotateCcw, X } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { api, newKey, type Schemas, takeWith } from '~/api/client';
 import { ApiError } from '~/api/errors';
@@ -102,11 +102,13 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Schemas['Sem
 type Shared = { draft: Draft; setDraft: (next: Draft) => void; writable: boolean; faults: Faults };
 
 /** One column with its role, unit and synonyms: a table on a desk, a form on a phone. */
-const line = 'gap-x-3 gap-y-2 px-4 sm:grid-cols-2 xl:grid-cols-[minmax(0,180px)_170px_110px_minmax(0,1fr)_212px]';
+const line = 'gap-x-3 gap-y-2 px-4 sm:grid-cols-[minmax(0,3fr)_minmax(0,2fr)_minmax(0,4fr)] xl:grid-cols-[minmax(0,180px)_170px_110px_minmax(0,1fr)_212px]';
 /** A label that the head of the table replaces where there is one. */
 const small = 'mb-0.5 block text-xs text-text-3 xl:hidden';
 
 function Columns({ draft, setDraft, writable, faults, names, types }: Shared & { names: string[]; types: Map<string, string> }) {
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const toggle = (name: string) => setOpen((old) => (old.has(name) ? new Set([...old].filter((one) => one !== name)) : new Set([...old, name])));
   const set = (name: string, change: Partial<ColumnDraft>) => {
     const column = draft.columns[name];
     if (column) setDraft({ ...draft, columns: { ...draft.columns, [name]: { ...column, said: true, ...change } } });
@@ -125,18 +127,33 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
         {names.map((name) => {
           const column = draft.columns[name]!;
           const label = (what: string) => `${what} ${name}`;
+          const isOpen = open.has(name) || ['', '.role', '.unit', '.synonyms'].some((field) => faults.at(`columns.${name}${field}`));
           return (
             <li key={name} className={cx(line, 'grid items-start py-3')}>
-              <div className="min-w-0 sm:col-span-2 xl:col-span-1">
+              <div className="relative min-w-0 sm:col-span-2 xl:col-span-1">
                 <p className="flex items-center gap-2">
                   <span className="truncate font-medium" title={name}>
                     {name}
                   </span>
                   {column.said && <Origin source="confirmed" />}
                 </p>
-                <p className="truncate text-xs text-text-3">{typeName(types.get(name) ?? '')}</p>
+                <p className="truncate text-xs text-text-3">
+                  {typeName(types.get(name) ?? '')}
+                  {!isOpen && <span className="sm:hidden"> · {[texts.roles[column.role], column.unit, column.synonyms.text].filter(Boolean).join(' · ')}</span>}
+                </p>
+                {/* On a phone a column is one line until somebody wants to change it. */}
+                <button
+                  type="button"
+                  aria-expanded={isOpen}
+                  aria-label={texts.change(name)}
+                  onClick={() => toggle(name)}
+                  className="absolute -inset-x-4 -inset-y-3 flex items-center justify-end rounded-md pr-4 text-text-3 focus-visible:-outline-offset-2 sm:hidden"
+                >
+                  <ChevronRight size={16} strokeWidth={1.75} aria-hidden className={cx('transition-transform duration-120', isOpen && 'rotate-90')} />
+                </button>
                 <Fault text={faults.at(`columns.${name}`)} />
               </div>
+              <div className={cx('contents', !isOpen && 'max-sm:hidden')}>
               <Field label={label(texts.role)} hideLabel fault={faults.at(`columns.${name}.role`)} help={texts.roleEffects[column.role]}>
                 {(props) => (
                   <>
@@ -161,7 +178,7 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
                   </>
                 )}
               </Field>
-              <Field label={label(texts.synonyms)} hideLabel fault={faults.at(`columns.${name}.synonyms`)} className="sm:col-span-2 xl:col-span-1">
+              <Field label={label(texts.synonyms)} hideLabel fault={faults.at(`columns.${name}.synonyms`)}>
                 {(props) => (
                   <>
                   <span aria-hidden className={small}>{texts.synonyms}</span>
@@ -169,7 +186,7 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
                   </>
                 )}
               </Field>
-              <div className="flex h-8 items-center gap-2">
+              <div className="flex h-8 items-center gap-2 sm:max-xl:order-first sm:max-xl:col-start-3 sm:max-xl:row-start-1 sm:max-xl:justify-end">
                 <label className="flex items-center gap-2 text-sm whitespace-nowrap text-text-2" title={texts.notForFiguresTitle}>
                   <input type="checkbox" disabled={!writable} aria-label={label(texts.notForFigures)} checked={column.notForFigures} onChange={(event) => set(name, { notForFigures: event.target.checked })} className="accent-accent" />
                   {texts.notForFigures}
@@ -181,6 +198,7 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
                   className={column.said && writable ? undefined : 'invisible'}
                   onClick={() => set(name, { said: false })}
                 />
+              </div>
               </div>
             </li>
           );
