@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Browser, Page, Route } from '@playwright/test';
-import { Api, expect, type Guard, service, signIn, store, test } from './support';
+import { Api, expect, type Guard, newPerson, service, signIn, store, test } from './support';
 
 // Pictures for the eye, `make screenshots`: SCREEN-STATE-THEME-WIDTH.png and a sheet of each screen, in SHOTS_DIR. They are not committed.
 // With SHOTS_TOUR=yes the pictures of docs/tour.md are taken instead, into docs/images.
@@ -10,12 +10,12 @@ const tour = process.env['SHOTS_TOUR'] ? resolve('../../docs/images') : undefine
 const sample = (name: string) => readFileSync(resolve(`../../internal/dev/sample/${name}.csv`), 'utf8');
 
 const themes = ['light', 'dark'] as const;
-const widths = [1440, 390] as const;
+const widths = [1440, 834, 390] as const;
 const states = ['empty', 'loading', 'error', 'full'] as const;
 type State = (typeof states)[number];
 
-/** A page on a screen of this width: a desk at 1440, a phone at 390. */
-type View = { page: Page; width: (typeof widths)[number] };
+/** A page on a screen of this width: a desk at 1440, a phone at 390. The window of the desk is made narrower for the pictures at 834. */
+type View = { page: Page; width: 1440 | 390 };
 
 /** The page of the test, and the same on a phone. A narrow window is not one: fingers need larger targets, and the browser lays out otherwise. */
 async function viewsOf(page: Page, browser: Browser, guard: Guard): Promise<[View, View]> {
@@ -28,12 +28,18 @@ async function viewsOf(page: Page, browser: Browser, guard: Guard): Promise<[Vie
 }
 
 async function shoot(views: readonly View[], screen: string, state: State): Promise<void> {
-  for (const { page, width } of views) {
-    for (const colorScheme of themes) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await page.waitForTimeout(250);
-      await page.screenshot({ path: join(folder, `${screen}-${state}-${colorScheme}-${width}.png`) });
+  for (const view of views) {
+    const { page } = view;
+    const size = page.viewportSize();
+    for (const width of view.width === 1440 ? [1440, 834] : [390]) {
+      if (size && size.width !== width) await page.setViewportSize({ width, height: 1112 });
+      for (const colorScheme of themes) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await page.waitForTimeout(250);
+        await page.screenshot({ path: join(folder, `${screen}-${state}-${colorScheme}-${width}.png`) });
+      }
     }
+    if (size) await page.setViewportSize(size);
     await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
   }
 }
@@ -76,12 +82,12 @@ function addresses(dataset: string, conversation: string): Record<string, string
 }
 
 /** Asks on the start page and returns the id of the conversation. */
-async function ask(page: Page, question: string, about = 'eve/roastery'): Promise<string> {
+async function ask(page: Page, question: string, about = 'eve/roastery', end = page.getByRole('button', { name: 'Helpful', exact: true }).last()): Promise<string> {
   await page.goto(`/?about=${encodeURIComponent(about)}`);
   await page.getByRole('textbox', { name: 'Your question' }).fill(question);
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(/\/ask\/[0-9a-f-]{36}/);
-  await expect(page.getByRole('button', { name: 'Helpful', exact: true }).last()).toBeVisible({ timeout: 60_000 });
+  await expect(end).toBeVisible({ timeout: 60_000 });
   return new URL(page.url()).pathname.split('/').at(-1) ?? '';
 }
 
@@ -154,6 +160,25 @@ test.describe('for the eye', () => {
         await settled(one);
       });
     }
+    await both(views, 'conversation-keep', 'full', async (one) => {
+      await one.goto(`/ask/${conversation}`);
+      await one.getByRole('button', { name: 'Keep as verified' }).click();
+      await expect(one.getByRole('dialog')).toBeVisible();
+    });
+    // One rating at a time: both views are of the same person.
+    for (const view of views) {
+      await view.page.goto(`/ask/${conversation}`);
+      await view.page.getByRole('button', { name: 'Not helpful' }).click();
+      await expect(view.page.getByRole('textbox', { name: 'What was wrong?' })).toBeVisible();
+      await shoot([view], 'conversation-comment', 'full');
+      await view.page.getByRole('button', { name: 'Not helpful' }).click();
+      await expect(view.page.getByRole('textbox', { name: 'What was wrong?' })).toHaveCount(0);
+    }
+    await both(views, 'conversation-month', 'full', (one) => ask(one, 'What is the total amount of orders by month?'));
+    await both(views, 'conversation-figure', 'full', (one) => ask(one, 'What is the total amount of orders?'));
+    await both(views, 'conversation-clarification', 'full', async (one) => {
+      await ask(one, 'orders in March', 'eve/roastery', one.getByText('Which one do you mean?'));
+    });
     await both(views, 'account-token', 'full', async (one) => {
       await one.goto('/account');
       await one.getByRole('button', { name: 'Create a token' }).click();
@@ -256,12 +281,36 @@ test.describe('for the eye', () => {
       await expect(one.getByRole('alert')).toBeVisible();
     });
     await both(views, 'conversation-refused', 'error', async (one) => {
-      await ask(one, 'Which carrier will be late next week?').catch(() => undefined);
-      await one.waitForTimeout(500);
+      await ask(one, 'Which carrier will be late next week?', 'eve/roastery', one.getByRole('heading', { name: 'This could not be answered' }));
+    });
+    await both(views, 'sql-chart', 'full', async (one) => {
+      await one.goto(`/sql?${new URLSearchParams({ namespace: 'roastery', q: "SELECT date_trunc('month', ordered_on) AS month, sum(amount) AS amount\nFROM orders\nGROUP BY 1\nORDER BY 1" }).toString()}`);
+      await one.getByRole('textbox', { name: 'SQL statement' }).click();
+      await one.keyboard.press('Control+Enter');
+      await expect(one.getByRole('grid')).toBeVisible();
+      await one.getByRole('button', { name: 'Chart', exact: true }).click();
+      await expect(one.locator('figure svg')).toBeVisible();
+    });
+    await both(views, 'dataset-delete', 'full', async (one) => {
+      await one.goto('/data/eve/roastery/products/settings');
+      await one.getByRole('button', { name: 'Delete the dataset' }).click();
+      await expect(one.getByRole('dialog')).toBeVisible();
     });
 
-    // One's own namespaces, and one of somebody else that is shared as a whole.
     const eve = await Api.as('eve');
+    const others = await viewsOf(await newPerson(browser, guard), browser, guard);
+    for (const { page: one } of others) {
+      await signIn(one, 'bob', '/');
+      await ask(one, 'How many orders are there?');
+    }
+    await eve.call('DELETE', '/permissions/datasets/self/roastery/orders/shares', { username: 'bob' });
+    await both(others, 'conversation-withheld', 'full', async (one) => {
+      await one.reload();
+      await expect(one.getByRole('heading', { name: 'This answer is withheld' })).toBeVisible();
+    });
+    for (const view of others) await view.page.context().close();
+
+    // One's own namespaces, and one of somebody else that is shared as a whole.
     await eve.dataset('tastings', 'notes', 'note_id,product,score\n1,Morning Roast,84\n2,Night Shift,88\n');
     const bob = await Api.as('bob');
     await bob.call('POST', '/permissions/namespaces/self/roastery/shares', { username: 'eve', role: 'viewer' });
@@ -279,10 +328,10 @@ test.describe('for the eye', () => {
     for (const screen of screens) {
       const rows = states.filter((state) => taken.includes(`${screen}-${state}-light-1440.png`));
       const images = rows.flatMap((state) => [`<h2>${screen}: ${state}</h2>`, ...widths.flatMap((width) => themes.map((theme) => `<img class="w${width}" src="${screen}-${state}-${theme}-${width}.png">`))]);
-      const style = 'body{font:14px sans-serif;margin:12px;width:1620px;display:grid;grid-template-columns:600px 600px 173px 173px;gap:8px 14px;background:#888}h2{grid-column:1/-1;margin:4px 0 0;font-size:16px}.w1440{width:600px}.w390{width:173px}';
+      const style = 'body{font:14px sans-serif;margin:12px;width:2220px;display:grid;grid-template-columns:600px 600px 281px 281px 173px 173px;gap:8px 14px;background:#888}h2{grid-column:1/-1;margin:4px 0 0;font-size:16px}.w1440{width:600px}.w834{width:281px}.w390{width:173px}';
       writeFileSync(join(folder, `${screen}.html`), `<!doctype html><meta charset="utf-8"><style>${style}</style>${images.join('')}`);
       await page.goto(`file://${join(folder, `${screen}.html`)}`);
-      await page.setViewportSize({ width: 1650, height: 420 * rows.length });
+      await page.setViewportSize({ width: 2250, height: 420 * rows.length });
       await page.screenshot({ path: join(folder, `sheet-${screen}.png`), fullPage: true });
       rmSync(join(folder, `${screen}.html`));
     }
