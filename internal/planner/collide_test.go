@@ -26,8 +26,8 @@ func lines(name string, figures ...string) planner.Dataset {
 	return planner.Dataset{Source: source, Meaning: meaning.Draft(source)}
 }
 
-func planOf(question string, d planner.Dataset) planner.Plan {
-	return planner.Make(planner.Request{Question: question, Today: june(), Datasets: []planner.Dataset{d}})
+func planOf(question string, in ...planner.Dataset) planner.Plan {
+	return planner.Make(planner.Request{Question: question, Today: june(), Datasets: in})
 }
 
 func interpretations(plan planner.Plan) (list []string) {
@@ -131,4 +131,18 @@ func TestExamples(t *testing.T) {
 	}
 
 	require.Equal(t, []string{"Total Umsatz of umsatz by Kunde", "Average Umsatz of umsatz by Kunde"}, planOf("frobnicate", lines("umsatz", "Umsatz")).Examples)
+}
+
+// TestExamplesFit checks that a refusal first suggests questions about what the question names.
+func TestExamplesFit(t *testing.T) {
+	t.Parallel()
+
+	sales, parcels := lines("sales", "amount"), lines("parcels", "weight")
+	parcels.Columns = append(parcels.Columns, meaning.SourceColumn{Name: "carrier", Type: "varchar", Distinct: 3})
+	parcels.Meaning = meaning.Draft(parcels.Source)
+
+	plan := planOf("Which carrier frobnicates?", sales, parcels)
+	require.Equal(t, planner.Refuse, plan.Outcome)
+	require.Equal(t, []string{"How many parcels are there?", "Total weight of parcels by carrier"}, plan.Examples[:2])
+	require.Equal(t, "How many sales are there?", planOf("frobnicate", sales, parcels).Examples[0])
 }

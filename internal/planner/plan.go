@@ -192,14 +192,21 @@ const (
 	maxTried    = 12 // questions that are planned for examples
 )
 
-// examples returns questions about the datasets of a request that are answered without asking back. Each was planned.
+// examples returns questions about the datasets of a request that are answered without asking back, first about the dataset
+// that the question most likely refers to. Each was planned.
 func (w *world) examples(want Request) (list []string) {
 	tried := 0
+	asked := stemsOf(want.Question)
+	tables := slices.Clone(w.tables)
 
-	for _, t := range w.tables {
+	for _, first := range Likely(want, 1) {
+		tables = slices.Insert(slices.Delete(tables, first, first+1), 0, w.tables[first])
+	}
+
+	for _, t := range tables {
 		found := 0
 
-		for _, question := range w.questions(t) {
+		for _, question := range w.questions(t, asked) {
 			if len(list) == maxExamples || tried == maxTried {
 				return list
 			}
@@ -220,15 +227,20 @@ func (w *world) examples(want Request) (list []string) {
 	return list
 }
 
-// questions returns questions that fit the columns of a table, the simplest first. They are only attempts.
-func (w *world) questions(t *table) (list []string) {
+// questions returns questions that fit the columns of a table, the simplest first. They group by a category that the asked
+// words name, if there is one. They are only attempts.
+func (w *world) questions(t *table, asked []string) (list []string) {
 	rows := said(t.name[strings.LastIndexByte(t.name, '/')+1:])
 	if rows == "" {
 		return nil
 	}
 
-	figure := w.onlyOrFirst(t, func(c *column) bool { return c.Role.Adds() && c.Role != meaning.Balance })
-	kind := w.onlyOrFirst(t, func(c *column) bool { return c.Role == meaning.Category && c.Distinct > 1 })
+	figure := w.first(t, func(c *column) bool { return c.Role.Adds() && c.Role != meaning.Balance })
+	groups := func(c *column) bool { return c.Role == meaning.Category && c.Distinct > 1 }
+	named := func(c *column) bool {
+		return len(c.stems) > 0 && !slices.ContainsFunc(c.stems, func(stem string) bool { return !slices.Contains(asked, stem) })
+	}
+	kind := cmp.Or(w.first(t, func(c *column) bool { return groups(c) && named(c) }), w.first(t, groups))
 	list = append(list, "How many "+rows+" are there?")
 
 	if figure != nil && kind != nil {
@@ -247,7 +259,7 @@ func said(name string) string {
 	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("_-. ", r) }), " ")
 }
 
-func (w *world) onlyOrFirst(t *table, is func(*column) bool) *column {
+func (w *world) first(t *table, is func(*column) bool) *column {
 	for i := range t.columns {
 		if c := &t.columns[i]; is(c) && !c.joined {
 			return c
