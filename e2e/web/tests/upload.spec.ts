@@ -61,7 +61,7 @@ test('a part that the store refuses is tried again, and the upload can be contin
     return refuse ? route.fulfill({ status: 500, headers: { 'Access-Control-Allow-Origin': '*' } }) : route.continue();
   });
   await page.locator('input[type=file]').first().setInputFiles({ name: 'small.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') });
-  await expect(page.getByRole('alert')).toContainText('The object store answered with status 500.', { timeout: 60_000 });
+  await expect(page.getByRole('alert')).toContainText('The storage did not take the file. It answered with status 500.', { timeout: 60_000 });
   expect(tries).toBe(5);
   refuse = false;
   await page.getByRole('button', { name: 'Try again' }).click();

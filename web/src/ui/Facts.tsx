@@ -7,7 +7,8 @@ export function Facts({ of, className }: { of: readonly ReactNode[]; className?:
     <p className={className}>
       {known.map((fact, index) => (
         <Fragment key={index}>
-          {index > 0 && ' · '}
+          {/* The space before the point does not break: a line that is full ends with it, and the next one begins with a fact. */}
+          {index > 0 && '\u00a0· '}
           <span>{fact}</span>
         </Fragment>
       ))}

@@ -35,8 +35,8 @@ export function Page({
               <h1 className="text-xl [overflow-wrap:anywhere]">{title}</h1>
               {lead && <div className="mt-1 text-text-2">{lead}</div>}
             </div>
-            {/* On a phone the actions of a dataset have a row of their own: those that depend on the role come later and must not push the rest down. */}
-            {actions && <div className={cx('flex flex-wrap items-center gap-2', below !== undefined && 'max-sm:w-full')}>{actions}</div>}
+            {/* Below 1,024 pixels the actions of a dataset have a row of their own: those that depend on the role come later and must not push the rest down, and a longer line of facts must not either. */}
+            {actions && <div className={cx('flex flex-wrap items-center gap-2', below !== undefined && 'max-lg:w-full')}>{actions}</div>}
           </div>
           {below && <div className="mt-4">{below}</div>}
         </header>

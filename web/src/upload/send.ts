@@ -5,7 +5,7 @@ export class PartError extends Error {
   readonly status: number;
 
   constructor(status: number) {
-    super(status === 0 ? 'The object store could not be reached.' : `The object store answered with status ${status}.`);
+    super(status === 0 ? 'It could not be reached.' : `It answered with status ${status}.`);
     this.status = status;
   }
 }

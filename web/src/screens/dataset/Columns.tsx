@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, Columns3, Search } from 'lucide-react';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { Schemas } from '~/api/client';
 import { ApiError } from '~/api/errors';
 import { profile } from '~/api/queries';
@@ -195,8 +195,14 @@ function Details({ column, rows }: { column: Known; rows: number }) {
   if (column.shapes?.length) facts.push([texts.details.shapes, column.shapes.map((one) => `${one.shape} (${formatPercent(one.share)})`).join(', ')]);
   if (column.examples.length) facts.push([texts.details.examples, column.examples.map(show).join(', ')]);
   const most = column.topValues[0]?.count ?? 1;
+  // A column near the lower edge would open where nobody sees it.
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // In braces: newer browsers return a promise, which is no way to clean up.
+    box.current?.scrollIntoView({ block: 'nearest' });
+  }, []);
   return (
-    <div className="appear grid gap-x-8 gap-y-4 border-t border-line bg-canvas py-4 pr-4 pl-10 md:grid-cols-2">
+    <div ref={box} className="appear grid gap-x-8 gap-y-4 border-t border-line bg-canvas py-4 pr-4 pl-10 md:grid-cols-2">
       <dl className="grid grid-cols-[112px_minmax(0,1fr)] content-start gap-x-4 gap-y-1 text-sm">
         {facts.map(([name, value]) => (
           <div key={name} className="contents">

@@ -76,7 +76,7 @@ export function Fault({ run, same, onShow, onFix, onAgain, onLong }: Props) {
               disabled={!same}
               onClick={() => onShow(place.from, place.to)}
               title={t.sql.fault.go}
-              className="flex items-center gap-1 rounded-sm underline decoration-current/40 underline-offset-2 hover:text-text disabled:no-underline pointer-coarse:h-11"
+              className="flex items-center gap-1 rounded-sm underline decoration-current/40 underline-offset-2 hover:text-text disabled:no-underline pointer-coarse:-my-2 pointer-coarse:h-11"
             >
               <Crosshair size={12} strokeWidth={1.75} aria-hidden />
               {t.sql.fault.place(line, column)}
@@ -84,11 +84,10 @@ export function Fault({ run, same, onShow, onFix, onAgain, onLong }: Props) {
           )}
           {error.requestId && (
             <span className="flex min-w-0 items-center gap-1">
-              {t.failure.requestId}{' '}
-              <code title={error.requestId} className="mono truncate">
-                {error.requestId}
-              </code>
-              <Copy text={error.requestId} label={t.failure.copyRequestId} />
+              <span className="min-w-0">
+                {t.failure.requestId} <code className="mono text-xs [overflow-wrap:anywhere]">{error.requestId}</code>
+              </span>
+              <Copy text={error.requestId} label={t.failure.copyRequestId} className="-my-1 size-6 pointer-coarse:-my-3" />
             </span>
           )}
         </div>

@@ -431,8 +431,8 @@ function Loading({
       )}
       {one?.status === 'completed' && (
         <>
-          <h2 className="flex items-center gap-2 text-lg">
-            <CircleCheck size={20} strokeWidth={1.75} aria-hidden className="text-ok" />
+          <h2 className="flex items-start gap-2 text-lg">
+            <CircleCheck size={20} strokeWidth={1.75} aria-hidden className="mt-0.5 shrink-0 text-ok" />
             {loads.done(count(one.progress.rowsDone, 'row'), title)}
           </h2>
           {one.progress.rowsSetAside > 0 && (
@@ -445,7 +445,7 @@ function Loading({
               {warning}
             </p>
           ))}
-          <div className="mt-4 flex flex-wrap gap-2">
+          <div className="mt-4 flex flex-wrap gap-2 max-sm:flex-col max-sm:items-stretch">
             <Link to="/" search={{ about: `${at.owner}/${at.namespace}/${at.dataset}` }} className={buttonClass('primary')}>
               <MessageSquareText size={16} strokeWidth={1.75} aria-hidden />
               {loads.ask(at.dataset)}
