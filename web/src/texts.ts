@@ -974,6 +974,7 @@ export const t = {
     },
     answer: {
       understood: 'Understood as',
+      firstRows: (shown: string, all: string) => `The first ${shown} of ${all} rows. All of them are under Rows.`,
       chosen: 'You chose',
       dataVersion: 'Data',
       versions: (number: number) => `${number} datasets`,

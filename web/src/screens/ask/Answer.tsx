@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useMemo } from 'react';
 import { CircleHelp, Quote } from 'lucide-react';
+import { formatNumber } from '~/format/number';
 import { formatDay, formatExact } from '~/format/time';
 import { formatCell, kindOf, placesOf } from '~/format/value';
 import { retried } from '~/lazy';
@@ -13,10 +14,15 @@ import { Hint } from '~/ui/Hint';
 import { Ago } from '~/ui/Time';
 import { type Claim, closing, mark, opening, readCalculation } from './claims';
 import { noteOf, proseOf } from './prose';
-import { type StepTable, tableOf } from './table';
+import { firstOf, type StepTable, tableOf } from './table';
 import { emphasis } from './words';
 
 const Markdown = lazy(() => retried(() => import('~/ui/Markdown')));
+
+/** Longer tables are under Rows. */
+const mostRows = 10;
+/** How the service ends an answer that is too long for a table in it. */
+const toRows = /: \d+ rows?, listed in the table of the answer\.$/;
 
 /** The cells that a claim comes from. */
 export type Cited = { claim: number; step: number; cells: { row?: number | undefined; column?: string | undefined }[] };
@@ -25,13 +31,16 @@ export type Cited = { claim: number; step: number; cells: { row?: number | undef
 export function Answer({ result, cited, onCite }: { result: RunResult; cited: Cited | null; onCite: (cited: Cited | null) => void }) {
   const only = result.steps.length === 1 ? result.steps[0] : undefined;
   const figure = useMemo(() => (only && !result.checks ? figureOf(only.columns, only.data) : undefined), [only, result]);
-  const table = only !== undefined && !result.checks && only.rowCount <= 10 && only.columns.length <= 3 && choose(only.columns, only.data) !== null;
+  // Beside a chart the rows are not in sight, so the answer has a short table of them.
+  const charted = only !== undefined && !result.checks && only.columns.length <= 3 && choose(only.columns, only.data) !== null;
+  const table = charted && only.rowCount <= mostRows;
   const { text, claims, drawn } = useMemo(() => {
     // Where no model wrote, the table of the answer is that of the rows; with a chart a short one is welcome.
-    const words = result.checks || !only ? result.response : table ? result.response.replace(/:(?=\s*\n\s*\|)/, '') : proseOf(result.response).replace(figure ? /:[^:]*$/ : /:$/, '');
+    const words = result.checks || !only ? result.response : table ? result.response.replace(/:(?=\s*\n\s*\|)/, '') : proseOf(result.response).replace(figure ? /:[^:]*$/ : /:$/, '').replace(charted ? toRows : /, listed in the table of the answer(?=\.$)/, '');
     const marked = mark(words, result.checks?.places ?? [], result.citations ?? []);
     return { ...marked, drawn: only && !figure ? tableOf(marked.text, only, result.checks ? 'model' : 'service') : null };
-  }, [result, only, table, figure]);
+  }, [result, only, table, charted, figure]);
+  const cut = useMemo(() => (charted && !drawn && only.data.length > mostRows ? firstOf(only, mostRows) : undefined), [charted, drawn, only]);
   const claim = (index: number, words: ReactNode) => <ClaimMark claim={claims[index]} index={index} words={words} active={cited?.claim === index} onCite={onCite} />;
   const prose = (words: string, first: number) => (
     // Until Markdown is loaded, the words without a table of bars.
@@ -51,6 +60,12 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
       <div className={figure ? 'text-text-2' : 'text-lg'}>
         {prose(drawn ? drawn.before : text, 0)}
         {drawn && only && <Table table={drawn} columns={only.columns} claim={claim} />}
+        {cut && only && (
+          <>
+            <Table table={{ heads: only.columns.map(({ name }) => name), lines: cut }} columns={only.columns} claim={claim} />
+            <p className="text-sm text-text-2">{t.ask.answer.firstRows(formatNumber(cut.length), formatNumber(only.rowCount))}</p>
+          </>
+        )}
         {drawn?.after.trim() && prose(drawn.after, drawn.next)}
       </div>
       {unverified > 0 ? (
@@ -71,7 +86,7 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
 }
 
 /** The table of the answer, with its cells as in the grid of the rows. */
-function Table({ table, columns, claim }: { table: StepTable; columns: RunStep['columns']; claim: (index: number, words: ReactNode) => ReactNode }) {
+function Table({ table, columns, claim }: { table: Pick<StepTable, 'heads' | 'lines'>; columns: RunStep['columns']; claim: (index: number, words: ReactNode) => ReactNode }) {
   const aligned = columns.map((column) => (kindOf(column.type) === 'number' ? 'text-right' : 'text-left'));
   const places = columns.map((column) => placesOf(column.type, table.lines.map(({ row }) => row[column.name])));
   return (

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { closing as c, opening as o } from './claims';
-import { tableOf } from './table';
+import { firstOf, tableOf } from './table';
 
 const step = {
   query: 'SELECT category, sum(amount) AS total FROM orders GROUP BY category',
@@ -57,5 +57,13 @@ describe('tableOf', () => {
   });
   it('is none if the service left rows out', () => {
     expect(tableOf(table('| beans | 320.50 |'), step, 'service')).toBeNull();
+  });
+});
+
+describe('firstOf', () => {
+  const columns = [{ name: 'city', type: 'varchar' }, { name: 'n', type: 'bigint' }];
+  const data = Array.from({ length: 12 }, (_, index) => ({ city: `c${index}`, n: index }));
+  it('is the largest bars, as the chart has them', () => {
+    expect(firstOf({ columns, data, query: 'SELECT city, n FROM x ORDER BY city' }, 2).map(({ row }) => row['n'])).toEqual([11, 10]);
   });
 });

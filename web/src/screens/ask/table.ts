@@ -42,6 +42,11 @@ export function tableOf(text: string, step: Step, written: 'service' | 'model'):
   return { before: lines.slice(0, start).join('\n'), after: lines.slice(end).join('\n'), next, heads: heads.map(bare), lines: arranged(found, step) };
 }
 
+/** The first rows of a step, in the order of its chart. Nothing claims them. */
+export function firstOf(step: Step, most: number): Line[] {
+  return arranged(step.data.map((row) => ({ row, claims: [] })), step).slice(0, most);
+}
+
 /** As the chart has them. Without a chart, as the statement orders them, or else as they were written. */
 function arranged(lines: Line[], step: Step): Line[] {
   const chart = choose(step.columns, step.data);

@@ -108,7 +108,7 @@ describe('specOf', () => {
     const labels = async (data: Row[]) => {
       const { spec } = compiled(months, data);
       const view = new vega.View(vega.parse(compile(spec).spec, undefined, { ast: true }), { renderer: 'none', expr: expressionInterpreter } as vega.ViewOptions);
-      return [...(await view.toSVG()).matchAll(/<text[^>]*>([^<]*[a-z][^<]*)<\/text>/g)].map(([, text]) => text).filter((text) => text !== 'total amount');
+      return [...(await view.toSVG()).matchAll(/<text[^>]*>(.*?)<\/text>/g)].map(([, text]) => text?.replace(/<[^>]*>/g, ' ').trim().replace(/ +/g, ' ')).filter((text) => text && /[A-Z]/.test(text));
     };
     const month = (name: string, amount: number) => ({ month: `${name}-01`, 'total amount': amount });
     expect(await labels([month('2026-11', 1), month('2026-12', 2), month('2027-01', 3), month('2027-03', 4)])).toEqual(['Nov 2026', 'Dec', 'Jan 2027', 'Mar']);
