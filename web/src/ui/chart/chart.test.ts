@@ -108,10 +108,12 @@ describe('specOf', () => {
     const labels = async (data: Row[]) => {
       const { spec } = compiled(months, data);
       const view = new vega.View(vega.parse(compile(spec).spec, undefined, { ast: true }), { renderer: 'none', expr: expressionInterpreter } as vega.ViewOptions);
-      return [...(await view.toSVG()).matchAll(/<text[^>]*>(.*?)<\/text>/g)].map(([, text]) => text?.replace(/<[^>]*>/g, ' ').trim().replace(/ +/g, ' ')).filter((text) => text && /[A-Z]/.test(text));
+      return [...(await view.toSVG()).matchAll(/<text[^>]*>(.*?)<\/text>/g)].map(([, text]) => text?.replace(/<[^>]*>/g, ' ').trim().replace(/ +/g, ' ')).filter((text) => text && /[A-Z]|20\d\d/.test(text));
     };
     const month = (name: string, amount: number) => ({ month: `${name}-01`, 'total amount': amount });
-    expect(await labels([month('2026-11', 1), month('2026-12', 2), month('2027-01', 3), month('2027-03', 4)])).toEqual(['Nov 2026', 'Dec', 'Jan 2027', 'Mar']);
+    expect(await labels([month('2026-11', 1), month('2026-12', 2), month('2027-01', 3), month('2027-03', 4)])).toEqual(['Nov 2026', 'Dec 2026', 'Jan 2027', 'Mar 2027']);
+    expect(await labels([month('2026-02', 1), month('2026-03', 2), month('2026-05', 3)])).toEqual(['Feb 2026', 'Mar', 'May']);
+    expect((await labels(Array.from({ length: 30 }, (_, at) => month(`${2022 + Math.floor(at / 12)}-${String((at % 12) + 1).padStart(2, '0')}`, at)))).length).toBeGreaterThan(2);
     expect((await labels([month('2026-11', 1), { month: '2026-11-15', 'total amount': 2 }])).length).toBeGreaterThan(1);
   });
   it('adds small series up, unless they cannot be added', () => {

@@ -17,16 +17,21 @@ export function notation(largest: number): string {
   return largest >= 10_000 ? "replace(format(datum.value, '~s'), 'G', 'B')" : "format(datum.value, ',~f')";
 }
 
-const mostMonths = 36;
+const mostMonths = 24;
 
-/** The ticks of rows that stand for months: one below each of them, with its year below it where one begins. */
+/**
+ * The ticks of rows that stand for months: one below each of them. Labels that find no place are left out, so each has its year unless all
+ * are of the same one; the first is never left out.
+ */
 function monthly(points: readonly Point[]): object {
   const moments = [...new Set(points.map(({ x }) => Number(x)))].toSorted((a, b) => a - b);
   const first = (moment: number) => new Date(moment).getUTCDate() === 1 && moment % 86_400_000 === 0;
   if (moments.length < 2 || moments.length > mostMonths || !moments.every(first)) return {};
   // A number would become an expression that is not understood without evaluating code, and the axis would be empty.
   const values = moments.map((one) => ({ year: new Date(one).getUTCFullYear(), month: new Date(one).getUTCMonth() + 1, utc: true }));
-  return { values, labelExpr: "datum.index == 0 || utcmonth(datum.value) == 0 ? [utcFormat(datum.value, '%b'), utcFormat(datum.value, '%Y')] : utcFormat(datum.value, '%b')", labelSeparation: 4 };
+  const both = "[utcFormat(datum.value, '%b'), utcFormat(datum.value, '%Y')]";
+  const several = new Set(values.map(({ year }) => year)).size > 1;
+  return { values, labelExpr: several ? both : `datum.index == 0 ? ${both} : utcFormat(datum.value, '%b')`, labelSeparation: 4 };
 }
 
 /** What does not add up: an average of others is no sum of theirs. */
