@@ -34,7 +34,7 @@ export default function History({ at, role }: Part) {
     },
   });
   if (list.isError) return <Failure what={t.failure.what.history} error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton table />;
+  if (list.isPending) return <Skeleton table className="max-w-190" />;
   const all = list.data.pages.flatMap((page) => page.data);
   const shown = all.filter((one) => compact || one.operation !== 'compact' || one.current);
   if (all.length === 0) {

@@ -44,7 +44,7 @@ export default function Loads({ at, role }: Part) {
     onSuccess: refresh,
   });
   if (list.isError) return <Failure what={t.failure.what.loads} error={list.error} onRetry={() => void list.refetch()} />;
-  if (list.isPending) return <Skeleton table />;
+  if (list.isPending) return <Skeleton table className="max-w-190" />;
   const all = list.data.pages.flatMap((page) => page.data).filter((one) => !one.dryRun);
   if (all.length === 0) {
     return (
