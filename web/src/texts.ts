@@ -868,7 +868,7 @@ export const t = {
       asideThen: 'With this type these rows are set aside.',
       misfit: (row: string, column: string) => `Row ${row}, ${column}: `,
       until: (column: string, type: string) => `Until you choose, ${column} is loaded ${type === 'text' ? 'as text' : `with the type ${type}`}.`,
-      untilFile: 'Until you choose, the file is loaded as shown below.',
+      untilFile: 'If the rows below are right, there is nothing to do.',
       settled: 'Settled',
       readAs: (option: string, value: string) => `${option}: ${value}`,
       loadedAs: (type: string) => `Loaded as ${type}.`,

@@ -24,7 +24,7 @@ describe('doubts that are open', () => {
     const columns = [{ name: 'day', type: 'varchar' }, { name: 'id', type: 'bigint' }];
     expect(otherwise(dates, columns)).toBe('Until you choose, day is loaded as text.');
     expect(otherwise(type, columns)).toBe('Until you choose, id is loaded with the type whole number.');
-    expect(otherwise({ option: 'sheet', message: 'The first sheet is loaded.' }, columns)).toBe('Until you choose, the file is loaded as shown below.');
+    expect(otherwise({ option: 'sheet', message: 'The first sheet is loaded.' }, columns)).toBe('If the rows below are right, there is nothing to do.');
   });
   it('say nothing if there is nothing to choose, or if the load waits', () => {
     expect(otherwise({ column: 'day', message: 'The column "Day" is renamed to "day".' }, [{ name: 'day', type: 'date' }])).toBe('');
