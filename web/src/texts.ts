@@ -725,6 +725,7 @@ export const t = {
       wholeSpace: 'whole namespace',
       as: (name: string, role: string) => `${name} as ${role}`,
       // What the service writes with a dataset or a namespace as its target.
+      load: (mode: 'append' | 'replace' | 'merge', files: string, dry: boolean) => `${files}, ${dry ? 'review only' : { append: 'adds rows', replace: 'replaces all rows', merge: 'merges rows' }[mode]}`,
       actions: {
         'benchmark.cancel': 'Benchmark cancelled',
         'benchmark.create': 'Benchmark started',

@@ -46,7 +46,7 @@ test('two people: sharing and revoking take effect at the next click, and an ope
     await expect(bob.getByRole('alert')).toContainText('it is not shared with you');
     await expect(bob.getByRole('grid')).toHaveCount(0);
     await bob.getByRole('link', { name: 'Datasets', exact: true }).first().click();
-    await expect(bob.getByText('No datasets yet')).toBeVisible();
+    await expect(bob.getByRole('heading', { name: 'Datasets', exact: true })).toBeVisible();
     await expect(shown).toHaveCount(0);
   });
 

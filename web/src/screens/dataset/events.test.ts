@@ -26,6 +26,8 @@ describe('audit', () => {
     expect(said('query.link', '', namespace)).toBe('whole namespace');
     expect(said('namespace.update', 'exposure rows', namespace)).toBe('exposure rows');
     expect(said('rows.append', '0199c0de-0000-7000-8000-000000000001', dataset)).toBe('');
-    expect(said('ingestion.create', 'append 0199c0de-0000-7000-8000-000000000001, 1 files', dataset)).toContain('append');
+    expect(said('ingestion.create', 'append 0199c0de-0000-7000-8000-000000000001, 1 files', dataset)).toBe('1 file, adds rows');
+    expect(said('ingestion.create', 'replace 0199c0de-0000-7000-8000-000000000001, 2 files, dry run', dataset)).toBe('2 files, review only');
+    expect(said('ingestion.create', 'something else', dataset)).toBe('something else');
   });
 });
