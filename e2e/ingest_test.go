@@ -302,6 +302,7 @@ func TestIngestScenarios(t *testing.T) {
 		"a file that fails, and fails again":   ingestFailing,
 		"cancelled while it is queued":         ingestCancelQueued,
 		"cancelled while it runs":              ingestCancelRunning,
+		"stored while it is converted":         ingestPipelined,
 		"the same file twice":                  ingestTwice,
 		"an editor's files":                    ingestByEditor,
 		"sessions and files that do not fit":   ingestRefused,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -94,6 +95,9 @@ func (s *Session) Take(name, to string) (int64, error) {
 
 	return size, s.translate(err)
 }
+
+// Follow opens a file that the child is writing, to read what is written so far. The child can still change it.
+func (s *Session) Follow(name string) (*os.File, error) { return s.child.Follow(name) }
 
 // Close ends the child and returns the child's peak memory in bytes. It must be called once.
 func (s *Session) Close() (memory int64) {

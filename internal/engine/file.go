@@ -46,6 +46,8 @@ type Options struct {
 type Source struct {
 	Name   string `json:"name"`
 	Format Format `json:"format,omitempty"`
+	// Size is the size in bytes of a file that may still be arriving while it is inspected. Zero means that it is complete.
+	Size int64 `json:"size,omitempty"`
 }
 
 // Bounds contains the limits for one file.

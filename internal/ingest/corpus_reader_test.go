@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,12 +80,27 @@ func readFiles(t *testing.T, sessions *engine.Engine, dir string, files []string
 
 	defer session.Close()
 
-	var sources []engine.Source
+	var (
+		sources  []engine.Source
+		arriving sync.WaitGroup
+	)
+
+	defer arriving.Wait()
 
 	for i, path := range files {
-		source := engine.Source{Name: fmt.Sprintf("file-%d", i)}
-		require.NoError(t, session.Mount(path, source.Name))
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+
+		copied, err := os.CreateTemp(dir, "arriving-")
+		require.NoError(t, err)
+
+		defer os.Remove(copied.Name())
+
+		source := engine.Source{Name: fmt.Sprintf("file-%d", i), Size: int64(len(content))}
+		require.NoError(t, session.Mount(copied.Name(), source.Name))
 		sources = append(sources, source)
+
+		arriving.Go(func() { arrive(t, copied, content) })
 	}
 
 	bounds := ingest.DefaultBounds()
@@ -134,6 +150,25 @@ func readFiles(t *testing.T, sessions *engine.Engine, dir string, files []string
 	}
 
 	return got, nil
+}
+
+// arrive writes a file in a few steps, as a file that is fetched arrives while it is inspected.
+func arrive(t *testing.T, to *os.File, content []byte) {
+	t.Helper()
+	defer to.Close()
+
+	for step := 1; len(content) > 0; step *= 30 {
+		time.Sleep(3 * time.Millisecond)
+
+		n, err := to.Write(content[:min(step, len(content))])
+		if err != nil {
+			t.Error(err)
+
+			return
+		}
+
+		content = content[n:]
+	}
 }
 
 func tableRows(t *testing.T, path string) (rows [][]any) {

@@ -7,6 +7,8 @@
 //	                     ▲             │
 //	                     └─── Retry ───┴── waiting: a doubt must be accepted first
 //
+// Files are inspected while they are fetched, and data files are stored while they are written.
+//
 // An ingestion is staged when all its data files are written and its row has ready_at; its status is still running.
 //
 // The dataset need not exist: it is created in the transaction of its first snapshot.

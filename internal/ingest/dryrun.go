@@ -36,7 +36,7 @@ func (w *working) try(ctx context.Context, session *engine.Session, sources []en
 		done, before := w.i.RowsDone, w.i.BytesDone
 
 		converted, err := session.Convert(engine.ConvertRequest{Source: n, Columns: engineColumns(columns), Output: source.Name + outputSuffix},
-			func(p engine.Progress) { w.hear(ctx, phaseConverting, p, done, before) })
+			func(p engine.Progress) { w.hear(ctx, phaseConverting, p, done, before, w.size(n)) })
 		if err != nil {
 			return err
 		}

@@ -3,9 +3,7 @@ package ingest
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -37,6 +35,22 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 	defer stop(nil)
 
 	w.stop = stop
+	defer w.endStorings(stop)
+
+	if w.i.kind == kindFiles {
+		watched, begun := make(chan struct{}), w.i
+
+		go func() {
+			defer close(watched)
+
+			_ = fault.Try(func() error { return w.watch(ctx, begun) }) // without it, a cancelled ingestion ends with its next progress
+		}()
+
+		defer func() {
+			stop(nil)
+			<-watched
+		}()
+	}
 
 	err = w.open(ctx, body)
 
@@ -79,23 +93,14 @@ func ended(ctx context.Context) error {
 
 // read inspects the files in a session and converts them.
 func (w *working) read(ctx context.Context, session *engine.Session, body *os.File) error {
-	sources, err := w.mount(ctx, session, body)
+	sources, err := w.mount(session, body)
+	defer w.closeArriving()
+
 	if err != nil {
 		return err
 	}
 
-	if err := w.tell(ctx, phaseInspecting); err != nil {
-		return err
-	}
-
-	session.Progress = func(p engine.Progress) { w.hear(ctx, phaseInspecting, p, 0, 0) }
-
-	inspect := session.Inspect
-	if w.i.DryRun {
-		inspect = session.Preview
-	}
-
-	found, err := inspect(sources, w.i.Options, w.Bounds)
+	found, err := w.inspect(ctx, session, sources)
 	if err != nil {
 		return err
 	}
@@ -123,78 +128,6 @@ func (w *working) read(ctx context.Context, session *engine.Session, body *os.Fi
 	return w.convert(ctx, session, sources, found)
 }
 
-// mount fetches the files and mounts them in the session.
-func (w *working) mount(ctx context.Context, session *engine.Session, body *os.File) (sources []engine.Source, err error) {
-	if body != nil {
-		return []engine.Source{{Name: "body", Format: w.i.format}}, session.Mount(body.Name(), "body")
-	}
-
-	w.contents = make([]fileContent, len(w.i.Files))
-
-	for n, f := range w.i.Files {
-		source := engine.Source{Name: fmt.Sprintf("file-%d", n)}
-		path := filepath.Join(w.dir, source.Name)
-
-		if w.contents[n].digest, err = w.fetch(ctx, f, path); err != nil {
-			return nil, err
-		}
-
-		if err := session.Mount(path, source.Name); err != nil {
-			return nil, err
-		}
-
-		sources = append(sources, source)
-	}
-
-	return sources, nil
-}
-
-// fetch copies an uploaded file to the local disk, and returns the SHA-256 of its bytes.
-func (w *working) fetch(ctx context.Context, f File, path string) (digest []byte, err error) {
-	from, err := w.Store.Read(ctx, f.Key, 0, -1)
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
-
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
-	if err != nil {
-		return nil, err
-	}
-	defer to.Close()
-
-	hash := sha256.New()
-
-	size, err := io.CopyBuffer(&counting{w: w, ctx: ctx, to: io.MultiWriter(w.Folder.Writer(to), hash)}, struct{ io.Reader }{from}, make([]byte, 1<<20))
-	if err != nil {
-		return nil, err
-	}
-
-	if size != f.Size {
-		return nil, fault.Wrap(fmt.Errorf("%d bytes instead of %d", size, f.Size), fault.Internal, "The stored file differs from the upload.")
-	}
-
-	return hash.Sum(nil), to.Close()
-}
-
-// counting is a writer that records the received bytes as progress.
-type counting struct {
-	w   *working
-	ctx context.Context //nolint:containedctx // for the length of one copy
-	to  io.Writer
-}
-
-func (c *counting) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
-	c.w.i.BytesDone += int64(n)
-
-	if err == nil {
-		err = c.w.tell(c.ctx, phaseFetching)
-	}
-
-	return n, err
-}
-
 // convert writes each file as Parquet with the columns of the table, and stores it.
 func (w *working) convert(ctx context.Context, session *engine.Session, sources []engine.Source, found engine.Inspection) error {
 	columns, err := w.plan(ctx, found)
@@ -202,7 +135,7 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 		return err
 	}
 
-	w.aside = make([][]engine.SetAside, len(sources))
+	w.aside, w.storings = make([][]engine.SetAside, len(sources)), make([]*storing, len(sources))
 	rows := make([]int64, len(sources))
 	w.i.RowsDone, w.i.RowsSetAside, w.i.BytesDone = 0, 0, 0
 
@@ -218,11 +151,17 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 			request.Sketch = sketchSize
 		}
 
+		if err := w.follow(ctx, session, n, request.Output); err != nil {
+			return err
+		}
+
 		converted, err := session.Convert(request,
-			func(p engine.Progress) { w.hear(ctx, phaseConverting, p, done, before) })
+			func(p engine.Progress) { w.hear(ctx, phaseConverting, p, done, before, w.size(n)) })
 		if err != nil {
 			return err
 		}
+
+		w.followed(n)
 
 		if w.i.kind == kindFiles {
 			w.contents[n].sketch = newSketch(converted.Sketch)
@@ -337,17 +276,22 @@ func (w *working) conclude(ctx context.Context) error {
 func (w *working) store(ctx context.Context) error {
 	var staged []lake.Staged
 
+	w.i.BytesDone = 0
+
 	if err := w.tell(ctx, phaseStoring); err != nil {
 		return err
 	}
 
 	for n, made := range w.outputs {
+		before := w.i.BytesDone
+
 		written, err := w.storeOne(ctx, n, made)
 		if err != nil {
 			return err
 		}
 
 		staged = append(staged, written)
+		w.i.BytesDone = before + w.size(n)
 
 		if err := w.tell(ctx, phaseStoring); err != nil {
 			return err
@@ -376,24 +320,28 @@ func (w *working) store(ctx context.Context) error {
 }
 
 func (w *working) storeOne(ctx context.Context, n int, made output) (staged lake.Staged, err error) {
-	source := lake.Source{File: uuid.Nil, FirstRow: 1}
-	if n < len(w.i.Files) {
-		source.File, source.Name = w.i.Files[n].ID, w.i.Files[n].Name
-	}
-
-	for _, s := range w.aside[n] {
-		source.Skipped = append(source.Skipped, s.Row)
-	}
-
-	if err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
-		staged, err = w.Lake.StageTx(ctx, tx, w.i.table(), w.i.ID, source)
-
-		return true, err
-	}); err != nil {
+	if s := w.storings[n]; s != nil {
+		staged = s.staged
+	} else if staged, err = w.stageOne(ctx, n); err != nil {
 		return staged, err
 	}
 
-	if staged, err = w.Lake.Write(ctx, staged, made.path, w.columns); err != nil {
+	for _, s := range w.aside[n] {
+		staged.Source.Skipped = append(staged.Source.Skipped, s.Row)
+	}
+
+	same, err := w.finishStoring(ctx, n, made.path)
+
+	switch {
+	case err != nil:
+		return staged, err
+	case same:
+		staged, err = w.Lake.Written(staged, made.path, w.columns)
+	default:
+		staged, err = w.Lake.Write(ctx, staged, made.path, w.columns)
+	}
+
+	if err != nil {
 		return staged, err
 	}
 
@@ -402,4 +350,20 @@ func (w *working) storeOne(ctx context.Context, n int, made output) (staged lake
 	}
 
 	return staged, nil
+}
+
+// stageOne inserts the row of the data file that the n-th file becomes.
+func (w *working) stageOne(ctx context.Context, n int) (staged lake.Staged, err error) {
+	source := lake.Source{File: uuid.Nil, FirstRow: 1}
+	if n < len(w.i.Files) {
+		source.File, source.Name = w.i.Files[n].ID, w.i.Files[n].Name
+	}
+
+	err = w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
+		staged, err = w.Lake.StageTx(ctx, tx, w.i.table(), w.i.ID, source)
+
+		return true, err
+	})
+
+	return staged, err
 }

@@ -3,7 +3,9 @@ package ingest
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"quern.dev/quern/internal/engine"
@@ -85,6 +87,10 @@ type working struct {
 	replaces int64                   // their number
 	stop     context.CancelCauseFunc // ends the sealed process
 
+	arriving  []*os.File  // the files that are fetched
+	isFetched atomic.Bool // all of them
+	storings  []*storing  // of the outputs; nil for one that is stored after it was made
+
 	mu   sync.Mutex
 	told time.Time
 }
@@ -146,6 +152,33 @@ func (w *working) do(ctx context.Context, lease job.Lease) (err error) {
 	return err
 }
 
+// watchEvery is how often an ingestion looks whether it is still wanted.
+const watchEvery = 2 * time.Second
+
+// watch stops the ingestion if it was ended elsewhere. Progress tells this too, but there is none while the store does not answer.
+func (w *working) watch(ctx context.Context, i Ingestion) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchEvery):
+		}
+
+		var now outcome
+
+		err := w.DB.Do(ctx, func(q postgres.Querier) (err error) {
+			now, err = selectOutcome(ctx, q, i)
+
+			return err
+		})
+		if err == nil && now.status != Running { // continue if the database does not answer now
+			w.stop(job.ErrStopped)
+
+			return nil
+		}
+	}
+}
+
 // tell records the progress, at most once per tellEvery in each phase. It returns job.ErrStopped if the ingestion
 // was ended.
 func (w *working) tell(ctx context.Context, phase string) error {
@@ -161,9 +194,9 @@ func (w *working) tell(ctx context.Context, phase string) error {
 	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return updateProgress(ctx, tx, w.i) })
 }
 
-// hear records the progress that the sealed process reports, in addition to the rows and bytes of the previous files.
-func (w *working) hear(ctx context.Context, phase string, p engine.Progress, rows, bytes int64) {
-	w.i.RowsDone, w.i.BytesDone = rows+p.Rows, bytes+int64(p.Part*float64(w.size(p.Source)))
+// hear records the progress that the sealed process reports for files of this size, in addition to the rows and bytes of the previous files.
+func (w *working) hear(ctx context.Context, phase string, p engine.Progress, rows, bytes, size int64) {
+	w.i.RowsDone, w.i.BytesDone = rows+p.Rows, bytes+int64(p.Part*float64(size))
 
 	// Continue if the database does not answer now.
 	if err := w.tell(ctx, phase); job.Over(err) {

@@ -18,24 +18,28 @@ const sqlInsertStaged = `
 	WHERE NOT EXISTS (SELECT 1 FROM lake_tables WHERE account_id = $1 AND dataset_id = $2 AND removed_at IS NOT NULL)`
 
 func insertStaged(ctx context.Context, tx pgx.Tx, s Staged, removeAt time.Time) (done bool, err error) {
-	// An empty list, not NULL: it is known that no row was skipped.
-	skipped := slices.AppendSeq([]int64{}, slices.Values(s.Source.Skipped))
-	slices.Sort(skipped)
-
 	tag, err := tx.Exec(ctx, sqlInsertStaged, s.Table.Account, s.Table.Dataset, s.ID, s.Key, s.Ingestion, s.Source.File, s.Source.Name,
-		s.Source.FirstRow, skipped, removeAt)
+		s.Source.FirstRow, s.Source.skipped(), removeAt)
 
 	return tag.RowsAffected() == 1, err
 }
 
+// skipped returns the rows that were skipped, in order. An empty list, not NULL: it is known that no row was skipped.
+func (s Source) skipped() []int64 {
+	skipped := slices.AppendSeq([]int64{}, slices.Values(s.Skipped))
+	slices.Sort(skipped)
+
+	return skipped
+}
+
 const sqlUpdateReady = `
 	UPDATE lake_files SET state = 'ready', size = $4, row_count = $5, entry = $6, columns = $7::jsonb, shape = $8, bounds = $9::jsonb,
-		remove_at = NULL
+		skipped = $10, remove_at = NULL
 	WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'writing'`
 
 func updateReady(ctx context.Context, tx pgx.Tx, s Staged) (done bool, err error) {
 	tag, err := tx.Exec(ctx, sqlUpdateReady, s.Table.Account, s.Table.Dataset, s.ID, s.Size, s.Rows, s.entry, document{s.Columns},
-		shapeOf(s.Columns), document{s.bounds})
+		shapeOf(s.Columns), document{s.bounds}, s.Source.skipped())
 
 	return tag.RowsAffected() == 1, err
 }

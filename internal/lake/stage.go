@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -114,6 +115,31 @@ func (l *Lake) Write(ctx context.Context, s Staged, path string, columns []Colum
 	}
 	defer func() { _ = file.Close() }()
 
+	if s, err = l.describe(s, file, columns); err != nil {
+		return s, err
+	}
+
+	return s, l.store.WriteFile(ctx, s.Key, file, s.Size)
+}
+
+// WriteStream writes the bytes of a Parquet file to the store while the file is being made. Written must follow when it is complete.
+func (l *Lake) WriteStream(ctx context.Context, s Staged, content io.Reader) (size int64, err error) {
+	return l.store.Write(ctx, s.Key, content)
+}
+
+// Written does what Write does for a local Parquet file whose bytes WriteStream has written.
+func (l *Lake) Written(s Staged, path string, columns []Column) (Staged, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = file.Close() }()
+
+	return l.describe(s, file, columns)
+}
+
+// describe adds to a staged file what its footer says.
+func (l *Lake) describe(s Staged, file *os.File, columns []Column) (Staged, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return s, err
@@ -126,7 +152,7 @@ func (l *Lake) Write(ctx context.Context, s Staged, path string, columns []Colum
 
 	s.Columns, s.Size, s.Rows, s.entry, s.bounds = columns, info.Size(), d.rows, d.entry, d.bounds
 
-	return s, l.store.WriteFile(ctx, s.Key, file, s.Size)
+	return s, nil
 }
 
 // ReadyTx marks files as written, so that they can be committed. ErrDropped if one was dropped in the meantime.

@@ -163,6 +163,37 @@ func (c *Child) Take(name, to string, limit int64) (int64, error) {
 	return stat.Size, os.Remove(filepath.Join(c.folder.Tmp, name))
 }
 
+// Follow opens a file in tmp/ that the child is writing. It accepts only a plain file with one name. The child can still change the file,
+// so the caller must treat the bytes as it treats everything that a child says.
+func (c *Child) Follow(name string) (*os.File, error) {
+	file, err := openBelow(c.folder.Tmp, name)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := plainFile(file); err != nil {
+		_ = file.Close()
+
+		return nil, err
+	}
+
+	return file, nil
+}
+
+// plainFile returns an error unless the file is a plain file with one name.
+func plainFile(file *os.File) error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return err
+	}
+
+	if stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink != 1 {
+		return fmt.Errorf("%w: %q is not a plain file", ErrProtocol, file.Name())
+	}
+
+	return nil
+}
+
 // openBelow opens a file for reading. It does not follow links at any step, and does not wait for a fifo.
 func openBelow(dir, name string) (*os.File, error) {
 	if !filepath.IsLocal(name) || name == "." {

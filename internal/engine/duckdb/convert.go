@@ -2,7 +2,10 @@ package duckdb
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -248,6 +251,11 @@ func (p *program) write(s *source, request engine.ConvertRequest, rejects string
 }
 
 func (p *program) copy(projected projection, relation, condition, output string) (rows int64, err error) {
+	// The parent reads the file while it is written. The file of another attempt must be another file.
+	if err := os.Remove(output); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+
 	return p.db.change(fmt.Sprintf(`COPY (SELECT %s FROM %s WHERE %s) TO %s (FORMAT parquet, COMPRESSION zstd, FIELD_IDS {%s})`,
 		strings.Join(projected.columns, ", "), relation, condition, text(output), strings.Join(projected.fieldID, ", ")))
 }

@@ -183,7 +183,7 @@ func FuzzToLines(f *testing.F) {
 			format = engine.FormatRows
 		}
 
-		file, err := newPlain(written(t, string(data)), format)
+		file, err := newPlain(written(t, string(data)), format, 0)
 		require.NoError(t, err)
 
 		_ = file.isLines()
@@ -329,7 +329,7 @@ func FuzzSample(f *testing.F) {
 	f.Add([]byte("a\rb"), uint16(0))
 
 	f.Fuzz(func(t *testing.T, data []byte, longest uint16) {
-		file, err := newPlain(written(t, string(data)), engine.FormatText)
+		file, err := newPlain(written(t, string(data)), engine.FormatText, 0)
 		require.NoError(t, err)
 
 		sample, err := file.sample(t.TempDir(), int64(longest))

@@ -177,7 +177,7 @@ func (d dialect) copyLines(from io.Reader, to *bufio.Writer) error {
 // sample returns a file with the first lines, or the file itself if it is small. The dialect and the types are detected
 // from the sample.
 func (f *plainFile) sample(tmp string, longest int64) (plainFile, error) {
-	from, err := os.Open(f.path)
+	from, err := f.open()
 	if err != nil {
 		return *f, err
 	}

@@ -25,22 +25,25 @@ type plainFile struct {
 	sheet  *xlsx.Table // set if the file was converted from a workbook
 }
 
-// newPlain opens a file to read its size and its first bytes.
-func newPlain(path string, format engine.Format) (plainFile, error) {
-	f := plainFile{path: path, format: format}
+// newPlain opens a file to read its first bytes. The file may still be arriving if its size is given; 0 means the size that it has.
+func newPlain(path string, format engine.Format, size int64) (plainFile, error) {
+	f := plainFile{path: path, format: format, size: size}
 
-	file, err := os.Open(path)
+	if size == 0 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return f, err
+		}
+
+		f.size = info.Size()
+	}
+
+	file, err := f.open()
 	if err != nil {
 		return f, err
 	}
 	defer file.Close()
 
-	info, err := file.Stat()
-	if err != nil {
-		return f, err
-	}
-
-	f.size = info.Size()
 	f.head, err = io.ReadAll(io.LimitReader(file, headSize))
 
 	return f, err
@@ -48,7 +51,7 @@ func newPlain(path string, format engine.Format) (plainFile, error) {
 
 // become replaces the file with a copy that was made from it.
 func (f *plainFile) become(path string) error {
-	made, err := newPlain(path, f.format)
+	made, err := newPlain(path, f.format, 0)
 	made.read, made.sheet = f.read, f.sheet
 	*f = made
 
@@ -85,7 +88,7 @@ func (f *plainFile) check() (ends lineEnds, err error) {
 		buffer = make([]byte, min(1<<20, f.size+utf8.UTFMax))
 	)
 
-	file, err := os.Open(f.path)
+	file, err := f.open()
 	if err != nil {
 		return ends, err
 	}

@@ -207,7 +207,7 @@ const (
 func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, error) {
 	for _, s := range request.Sources {
 		if info, err := os.Stat(filepath.Join(p.in, s.Name)); err == nil {
-			p.size.Add(info.Size())
+			p.size.Add(max(info.Size(), s.Size))
 		}
 	}
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
 	"strings"
 )
 
@@ -211,7 +210,7 @@ func scanLines(from io.Reader, newline byte, longest int64) *bufio.Scanner {
 
 // look does the same for a file, in which lines end in \n, or in \r if there is no \n.
 func (f *plainFile) look(d dialect, positions []int64) (survey, error) {
-	file, err := os.Open(f.path)
+	file, err := f.open()
 	if err != nil {
 		return survey{}, err
 	}

@@ -16,6 +16,10 @@ func (f *plainFile) isOffice() bool {
 
 // fromSheet converts a workbook to text.
 func (f *plainFile) fromSheet(to string, options engine.Options, bounds engine.Bounds) error {
+	if err := f.arrive(); err != nil {
+		return err
+	}
+
 	if bytes.HasPrefix(f.head, []byte(xlsx.CompoundMagic)) {
 		return ours(xlsx.RefuseCompound(f.path))
 	}

@@ -54,7 +54,7 @@ const (
 
 // unpack detects the format of a file from its content, and converts it to an uncompressed file in UTF-8.
 func unpack(path, tmp string, source engine.Source, options engine.Options, bounds engine.Bounds, read *byteCount) (plainFile, error) {
-	found, err := newPlain(path, source.Format)
+	found, err := newPlain(path, source.Format, source.Size)
 	if err != nil {
 		return found, err
 	}
@@ -83,7 +83,7 @@ func unpack(path, tmp string, source engine.Source, options engine.Options, boun
 	if bytes.HasPrefix(found.head, []byte("PAR1")) {
 		found.format = engine.FormatParquet
 
-		return found, nil
+		return found, found.arrive()
 	}
 
 	if found.format == engine.FormatParquet {
@@ -113,7 +113,7 @@ func compression(head []byte) string {
 }
 
 func (f *plainFile) decompress(to, how string, limit int64) error {
-	file, err := os.Open(f.path)
+	file, err := f.open()
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (f *plainFile) toUTF8(tmp, name, label string, limit int64) error {
 		return err
 	}
 
-	file, err := os.Open(f.path)
+	file, err := f.open()
 	if err != nil {
 		return err
 	}

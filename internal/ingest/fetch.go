@@ -1,0 +1,199 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+)
+
+// mount mounts the files in the session. The uploaded files are empty until they are fetched.
+func (w *working) mount(session *engine.Session, body *os.File) (sources []engine.Source, err error) {
+	if body != nil {
+		return []engine.Source{{Name: "body", Format: w.i.format}}, session.Mount(body.Name(), "body")
+	}
+
+	w.contents = make([]fileContent, len(w.i.Files))
+
+	for n, f := range w.i.Files {
+		source := engine.Source{Name: fmt.Sprintf("file-%d", n), Size: f.Size}
+		path := filepath.Join(w.dir, source.Name)
+
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
+		if err != nil {
+			return nil, err
+		}
+
+		w.arriving = append(w.arriving, file)
+
+		if err := session.Mount(path, source.Name); err != nil {
+			return nil, err
+		}
+
+		sources = append(sources, source)
+	}
+
+	return sources, nil
+}
+
+func (w *working) closeArriving() {
+	for _, file := range w.arriving {
+		_ = file.Close() // the files that were fetched are closed already
+	}
+}
+
+// inspect inspects the files while they are fetched. The sealed process waits for the bytes that it needs next.
+func (w *working) inspect(ctx context.Context, session *engine.Session, sources []engine.Source) (engine.Inspection, error) {
+	session.Progress = func(p engine.Progress) {
+		if w.isFetched.Load() { // before, the bytes that are fetched are the progress
+			w.hear(ctx, phaseInspecting, p, 0, 0, w.i.BytesTotal)
+		}
+	}
+
+	inspect := session.Inspect
+	if w.i.DryRun {
+		inspect = session.Preview
+	}
+
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	fetched := make(chan error, 1)
+
+	go func() {
+		err := fault.Try(func() error { return w.fetchAll(ctx, reading) })
+		if err != nil && reading.Err() == nil {
+			w.stop(err) // the sealed process waits for the rest
+		}
+
+		fetched <- err
+	}()
+
+	found, err := inspect(sources, w.i.Options, w.Bounds)
+	if err != nil {
+		cancel()
+	}
+
+	return found, cmp.Or(err, <-fetched)
+}
+
+// fetchAll fetches the files in their order until reading ends. The progress is recorded with ctx: if a transaction were broken off, the
+// failure of the inspection would have to wait for its locks.
+func (w *working) fetchAll(ctx, reading context.Context) (err error) {
+	for n, f := range w.i.Files {
+		if w.contents[n].digest, err = w.fetch(ctx, reading, f, w.arriving[n]); err != nil {
+			return err
+		}
+	}
+
+	err = w.tell(ctx, phaseInspecting)
+	w.isFetched.Store(err == nil)
+
+	return err
+}
+
+// fetch copies an uploaded file to the local disk, and returns the SHA-256 of its bytes.
+func (w *working) fetch(ctx, reading context.Context, f File, to *os.File) (digest []byte, err error) {
+	from, err := w.Store.Read(reading, f.Key, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+
+	size, digest, err := copyHashed(&counting{w: w, ctx: ctx, to: w.Folder.Writer(to)}, from)
+	if err != nil {
+		return nil, err
+	}
+
+	if size != f.Size {
+		return nil, fault.Wrap(fmt.Errorf("%d bytes instead of %d", size, f.Size), fault.Internal, "The stored file differs from the upload.")
+	}
+
+	return digest, to.Close()
+}
+
+// copyHashed copies a stream and returns its size and its SHA-256. It hashes a block while it reads and writes the next one.
+func copyHashed(to io.Writer, from io.Reader) (size int64, digest []byte, err error) {
+	const blocks, blockSize = 2, 1 << 20
+
+	var (
+		hash   = sha256.New()
+		free   = make(chan []byte, blocks)
+		full   = make(chan []byte, blocks)
+		hashed = make(chan error, 1)
+	)
+
+	for range blocks {
+		free <- make([]byte, blockSize)
+	}
+
+	isClosed := false
+	defer func() {
+		if !isClosed { // also after a panic
+			close(full)
+		}
+	}()
+
+	go func() {
+		hashed <- fault.Try(func() error {
+			for block := range full {
+				_, _ = hash.Write(block) // never fails
+				free <- block[:blockSize]
+			}
+
+			return nil
+		})
+	}()
+
+	for err == nil {
+		select {
+		case block := <-free:
+			var n int
+			n, err = from.Read(block)
+
+			if _, failed := to.Write(block[:n]); failed != nil {
+				err = failed
+			}
+
+			size += int64(n)
+			full <- block[:n]
+		case failed := <-hashed:
+			return size, nil, failed
+		}
+	}
+
+	isClosed = true
+
+	close(full)
+
+	if failed := <-hashed; failed != nil || !errors.Is(err, io.EOF) {
+		return size, nil, cmp.Or(failed, err)
+	}
+
+	return size, hash.Sum(nil), nil
+}
+
+// counting is a writer that records the received bytes as progress.
+type counting struct {
+	w   *working
+	ctx context.Context //nolint:containedctx // for the length of one copy
+	to  io.Writer
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.w.i.BytesDone += int64(n)
+
+	if err == nil {
+		err = c.w.tell(c.ctx, phaseFetching)
+	}
+
+	return n, err
+}
