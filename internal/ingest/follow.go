@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -12,6 +13,7 @@ import (
 
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 )
 
@@ -172,17 +174,8 @@ func (w *working) finishStoring(ctx context.Context, n int, path string) (same b
 		return false, err
 	}
 
-	for before, ended := w.i.BytesDone, false; !ended; {
-		select {
-		case <-s.ended:
-			ended = true
-		case <-time.After(tellEvery):
-			w.i.BytesDone = before + int64(float64(w.size(n))*min(float64(s.read.Load())/float64(max(info.Size(), 1)), 1))
-
-			if err := w.tell(ctx, phaseStoring); err != nil {
-				return false, err
-			}
-		}
+	if err := w.tellWhile(ctx, n, s.ended, func() int64 { return s.read.Load() }, info.Size()); err != nil {
+		return false, err
 	}
 
 	if s.err != nil || s.read.Load() != info.Size() {
@@ -195,6 +188,62 @@ func (w *working) finishStoring(ctx context.Context, n int, path string) (same b
 	_, err = io.Copy(&taken, file)
 
 	return err == nil && taken.Sum64() == s.sent.Sum64(), err
+}
+
+// writeOne stores the n-th output, which was not stored while it was written.
+func (w *working) writeOne(ctx context.Context, n int, staged lake.Staged, path string) (lake.Staged, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return staged, err
+	}
+
+	var (
+		written = staged
+		sent    atomic.Int64
+		ended   = make(chan struct{})
+	)
+
+	writing, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	go func() {
+		defer close(ended)
+
+		err = fault.Try(func() (err error) {
+			written, err = w.Lake.WriteCounted(writing, staged, path, w.columns, &sent)
+
+			return err
+		})
+	}()
+
+	stopped := w.tellWhile(ctx, n, ended, func() int64 { return sent.Load() / readTwice }, info.Size())
+	if stopped != nil {
+		cancel()
+	}
+
+	<-ended
+
+	return written, cmp.Or(stopped, err)
+}
+
+// readTwice is how often a stored file is read: for the signature, and to be sent.
+const readTwice = 2
+
+// tellWhile records how much of the n-th output is stored, until it has ended or the ingestion is stopped.
+func (w *working) tellWhile(ctx context.Context, n int, ended <-chan struct{}, done func() int64, size int64) error {
+	for before := w.i.BytesDone; ; {
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(tellEvery):
+			w.i.BytesDone = before + int64(float64(w.size(n))*min(float64(done())/float64(max(size, 1)), 1))
+
+			// Continue if the database does not answer now.
+			if err := w.tell(ctx, phaseStoring); job.Over(err) {
+				return err
+			}
+		}
+	}
 }
 
 // endStorings ends the uploads that still run.

@@ -338,7 +338,7 @@ func (w *working) storeOne(ctx context.Context, n int, made output) (staged lake
 	case same:
 		staged, err = w.Lake.Written(staged, made.path, w.columns)
 	default:
-		staged, err = w.Lake.Write(ctx, staged, made.path, w.columns)
+		staged, err = w.writeOne(ctx, n, staged, made.path)
 	}
 
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -109,6 +110,11 @@ func (l *Lake) StageTx(ctx context.Context, tx postgres.Tx, t Table, ingestion u
 
 // Write writes a local Parquet file to the store. The file must have exactly these columns. Write can be repeated.
 func (l *Lake) Write(ctx context.Context, s Staged, path string, columns []Column) (Staged, error) {
+	return l.WriteCounted(ctx, s, path, columns, new(atomic.Int64))
+}
+
+// WriteCounted is Write, and counts the bytes that are sent. It counts those twice that are sent twice.
+func (l *Lake) WriteCounted(ctx context.Context, s Staged, path string, columns []Column, sent *atomic.Int64) (Staged, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return s, err
@@ -119,7 +125,21 @@ func (l *Lake) Write(ctx context.Context, s Staged, path string, columns []Colum
 		return s, err
 	}
 
-	return s, l.store.WriteFile(ctx, s.Key, file, s.Size)
+	return s, l.store.WriteFile(ctx, s.Key, countingFile{file, sent}, s.Size)
+}
+
+// countingFile counts the bytes that are read.
+type countingFile struct {
+	io.ReaderAt
+
+	read *atomic.Int64
+}
+
+func (c countingFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, offset)
+	c.read.Add(int64(n))
+
+	return n, err
 }
 
 // WriteStream writes the bytes of a Parquet file to the store while the file is being made. Written must follow when it is complete.
