@@ -1,6 +1,8 @@
 GOLANGCI_LINT_VERSION := v2.14.0
 OAPI_CODEGEN_VERSION := v2.8.1
 SCHEMATHESIS_VERSION := 4.32.5
+HELM_VERSION := v4.3.1
+KUBERNETES_VALIDATE_VERSION := 1.37.0
 
 cache := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quern
 export QUERN_STACK_DIR := $(abspath $(or $(QUERN_STACK_DIR),$(cache)/stack))
@@ -12,6 +14,8 @@ OAPI_CODEGEN := $(QUERN_TOOLS_DIR)/oapi-codegen-$(OAPI_CODEGEN_VERSION)/oapi-cod
 VERSITYGW_VERSION := $(shell sed -n 's/^VERSION=//p' stack/versitygw)
 VERSITYGW := $(QUERN_TOOLS_DIR)/versitygw-$(VERSITYGW_VERSION)/versitygw
 SCHEMATHESIS := $(QUERN_TOOLS_DIR)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/st
+HELM := $(QUERN_TOOLS_DIR)/helm-$(HELM_VERSION)/helm
+KUBERNETES_VALIDATE := $(QUERN_TOOLS_DIR)/kubernetes-validate-$(KUBERNETES_VALIDATE_VERSION)/bin/kubernetes-validate
 
 # The files that `make generate` writes.
 GENERATED := '*.gen.*' docs/configuration.md
@@ -203,6 +207,10 @@ tools: $(GOLANGCI_LINT) $(OAPI_CODEGEN) $(SCHEMATHESIS) ## Install the tools tha
 	for peer in js python typescript openapi-python-client openapi-generator; do e2e/peers/install $$peer >/dev/null; done
 	CGO_ENABLED=0 go build -C release/tool -trimpath -o /dev/null github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
+.PHONY: helm
+helm: $(HELM) $(KUBERNETES_VALIDATE) ## Check the Helm chart; the first run compiles helm, which takes minutes
+	HELM=$(HELM) KUBERNETES_VALIDATE=$(KUBERNETES_VALIDATE) deploy/helm/check
+
 .PHONY: release
 release: $(if $(filter quern_%,$(ONLY)),,web) ## Build the release files into dist/: archives, contents, checksums; VERSION=v1.2.3, ONLY=quern_linux_amd64
 	go run ./release -version "$(VERSION)" -only "$(ONLY)"
@@ -223,3 +231,10 @@ $(VERSITYGW):
 $(SCHEMATHESIS):
 	python3 -m venv --clear $(dir $(@D))
 	$(@D)/pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS_VERSION)
+
+$(HELM):
+	GOBIN=$(@D) go install helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
+
+$(KUBERNETES_VALIDATE):
+	python3 -m venv --clear $(dir $(@D))
+	$(@D)/pip install -q --disable-pip-version-check kubernetes-validate==$(KUBERNETES_VALIDATE_VERSION)

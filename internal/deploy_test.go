@@ -169,6 +169,7 @@ func TestStopTime(t *testing.T) {
 	for _, given := range []string{
 		found(t, "deploy/quernd.service", `(?m)^TimeoutStopSec=(\d+)$`) + "s",
 		found(t, "deploy/compose.yaml", `stop_grace_period: (\S+)`),
+		found(t, chart+"/values.yaml", `(?m)^terminationGracePeriodSeconds: (\d+)$`) + "s",
 	} {
 		allowed, err := time.ParseDuration(given)
 		require.NoError(t, err)
@@ -184,4 +185,52 @@ func TestRestartIsNoUpgrade(t *testing.T) {
 	t.Parallel()
 
 	require.NotRegexp(t, `(?m)^Exec\w+=.*migrate`, content(t, "deploy/quernd.service"))
+	require.NotContains(t, content(t, chart+"/templates/deployment.yaml"), "migrate")
+}
+
+const chart = "deploy/helm/quern"
+
+// TestChart checks that the settings of the chart exist, and that the role without background work has the settings of all workers.
+// `make helm` checks what the chart renders.
+func TestChart(t *testing.T) {
+	t.Parallel()
+
+	type values struct {
+		Settings map[string]string
+		Roles    map[string]struct{ Settings map[string]string }
+	}
+
+	read := func(path string) (read values) {
+		require.NoError(t, yaml.Unmarshal([]byte(content(t, path)), &read), path)
+
+		return read
+	}
+
+	defaults := read(chart + "/values.yaml")
+	known := func(settings map[string]string) {
+		for name := range settings {
+			require.Empty(t, config.Unknown([]string{name + "=x"}))
+		}
+	}
+
+	known(read(chart + "/ci/small.yaml").Settings)
+	known(read(chart + "/ci/full.yaml").Settings)
+
+	for _, role := range defaults.Roles {
+		known(role.Settings)
+	}
+
+	var workers []string
+
+	for _, name := range regexp.MustCompile(`QUERN_\w+_(?:WORKERS|SENDERS)\b`).FindAllString(content(t, "docs/configuration.md"), -1) {
+		if !slices.Contains(workers, name) {
+			workers = append(workers, name)
+		}
+	}
+
+	require.NotEmpty(t, workers)
+
+	for _, name := range workers {
+		require.Equal(t, "0", defaults.Roles["api"].Settings[name], name)
+	}
 }
