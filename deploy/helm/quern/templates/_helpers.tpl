@@ -33,3 +33,8 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
+
+{{/* A setting as text. Helm reads numbers as floats and would write 1000000 as 1e+06. */}}
+{{- define "quern.value" -}}
+{{- if and (kindIs "float64" .) (eq (float64 (int64 .)) .) }}{{ int64 . }}{{ else }}{{ . }}{{ end }}
+{{- end -}}
