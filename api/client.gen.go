@@ -40,6 +40,7 @@ func (e AgentName) Valid() bool {
 const (
 	AuditTargetKindAccount      AuditTargetKind = "account"
 	AuditTargetKindBenchmark    AuditTargetKind = "benchmark"
+	AuditTargetKindConnection   AuditTargetKind = "connection"
 	AuditTargetKindConversation AuditTargetKind = "conversation"
 	AuditTargetKindDataset      AuditTargetKind = "dataset"
 	AuditTargetKindNamespace    AuditTargetKind = "namespace"
@@ -57,6 +58,8 @@ func (e AuditTargetKind) Valid() bool {
 	case AuditTargetKindAccount:
 		return true
 	case AuditTargetKindBenchmark:
+		return true
+	case AuditTargetKindConnection:
 		return true
 	case AuditTargetKindConversation:
 		return true
@@ -279,6 +282,21 @@ func (e ColumnRole) Valid() bool {
 	case ColumnRoleUnknown:
 		return true
 	case ColumnRoleYear:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ConnectionKind.
+const (
+	S3 ConnectionKind = "s3"
+)
+
+// Valid indicates whether the value is a known member of the ConnectionKind enum.
+func (e ConnectionKind) Valid() bool {
+	switch e {
+	case S3:
 		return true
 	default:
 		return false
@@ -1917,6 +1935,66 @@ type CompletedFile struct {
 	Size        int64              `json:"size"`
 }
 
+// Connection defines model for Connection.
+type Connection struct {
+	CreatedAt time.Time          `json:"createdAt"`
+	ID        openapi_types.UUID `json:"id"`
+
+	// Kind Kind of the other system. Later releases add kinds.
+	Kind ConnectionKind `json:"kind"`
+	Name string         `json:"name"`
+
+	// Problem Why the last try did not work.
+	Problem *ConnectionProblem `json:"problem,omitempty"`
+	S3      S3Settings         `json:"s3"`
+
+	// TestedAt When it was tried last.
+	TestedAt time.Time `json:"testedAt"`
+}
+
+// ConnectionChange defines model for ConnectionChange.
+type ConnectionChange struct {
+	// AccessKeyID Only together with secretAccessKey.
+	AccessKeyID *string     `json:"accessKeyId,omitempty"`
+	Name        *ObjectName `json:"name,omitempty"`
+
+	// SecretAccessKey Only together with accessKeyId.
+	SecretAccessKey *string `json:"secretAccessKey,omitempty"`
+}
+
+// ConnectionFile defines model for ConnectionFile.
+type ConnectionFile struct {
+	ModifiedAt time.Time `json:"modifiedAt"`
+
+	// Path Relative to the prefix of the connection.
+	Path string `json:"path"`
+
+	// Size Bytes.
+	Size int64 `json:"size"`
+}
+
+// ConnectionFileList defines model for ConnectionFileList.
+type ConnectionFileList struct {
+	Data       []ConnectionFile `json:"data"`
+	NextCursor *string          `json:"nextCursor,omitempty"`
+}
+
+// ConnectionKind Kind of the other system. Later releases add kinds.
+type ConnectionKind string
+
+// ConnectionList defines model for ConnectionList.
+type ConnectionList struct {
+	Data       []Connection `json:"data"`
+	NextCursor *string      `json:"nextCursor,omitempty"`
+}
+
+// ConnectionProblem Why the last try did not work.
+type ConnectionProblem struct {
+	// Code `address`, `host`, `connect`, `tls`, `timeout`, `refused`, `missing`, `answer` or `key`. Later releases may add codes.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
 // Conversation defines model for Conversation.
 type Conversation struct {
 	ID openapi_types.UUID `json:"id"`
@@ -2638,6 +2716,16 @@ type NewBenchmark struct {
 // NewBenchmarkMode What answers the questions. `model` if the service has a model, otherwise `rules`.
 type NewBenchmarkMode string
 
+// NewConnection defines model for NewConnection.
+type NewConnection struct {
+	// Kind Kind of the other system. Later releases add kinds.
+	Kind ConnectionKind `json:"kind"`
+
+	// Name Name of the connection, compared without case.
+	Name ObjectName    `json:"name"`
+	S3   NewS3Settings `json:"s3"`
+}
+
 // NewIngestion defines model for NewIngestion.
 type NewIngestion struct {
 	// Accept Doubts that do not stop the load.
@@ -2708,6 +2796,25 @@ type NewNamespaceExposure string
 // NewRows defines model for NewRows.
 type NewRows struct {
 	Data []Row `json:"data"`
+}
+
+// NewS3Settings defines model for NewS3Settings.
+type NewS3Settings struct {
+	AccessKeyID string `json:"accessKeyId"`
+	Bucket      string `json:"bucket"`
+
+	// Endpoint Address of the store, such as https://s3.eu-central-1.amazonaws.com.
+	Endpoint string `json:"endpoint"`
+
+	// PathStyle Put the bucket into the path, not into the host name. Most stores other than that of Amazon need it.
+	PathStyle *bool `json:"pathStyle,omitempty"`
+
+	// Prefix Only keys under this prefix are read, as if it were a folder.
+	Prefix *string `json:"prefix,omitempty"`
+	Region string  `json:"region"`
+
+	// SecretAccessKey Stored encrypted and never returned.
+	SecretAccessKey string `json:"secretAccessKey"`
 }
 
 // NewShare defines model for NewShare.
@@ -3303,6 +3410,16 @@ type RunStep struct {
 
 	// Verified The verified question that answered, as it was then. Present if `basis` is `verified`. In a result, that of its only step.
 	Verified *AnsweredByVerified `json:"verified,omitempty"`
+}
+
+// S3Settings defines model for S3Settings.
+type S3Settings struct {
+	AccessKeyID string `json:"accessKeyId"`
+	Bucket      string `json:"bucket"`
+	Endpoint    string `json:"endpoint"`
+	PathStyle   bool   `json:"pathStyle"`
+	Prefix      string `json:"prefix"`
+	Region      string `json:"region"`
 }
 
 // SampledColumn defines model for SampledColumn.
@@ -3937,6 +4054,9 @@ type BenchmarkID = openapi_types.UUID
 // Compare defines model for Compare.
 type Compare = openapi_types.UUID
 
+// ConnectionID defines model for ConnectionId.
+type ConnectionID = openapi_types.UUID
+
 // ConversationID defines model for ConversationId.
 type ConversationID = openapi_types.UUID
 
@@ -4071,6 +4191,34 @@ type GetBenchmarkParams struct {
 type ListBenchmarkResultsParams struct {
 	// Compare The benchmark of the same namespace to compare with; the last completed one of the same mode before it if absent.
 	Compare *Compare `form:"compare,omitempty" json:"compare,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListConnectionsParams defines parameters for ListConnections.
+type ListConnectionsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateConnectionParams defines parameters for CreateConnection.
+type CreateConnectionParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListConnectionFilesParams defines parameters for ListConnectionFiles.
+type ListConnectionFilesParams struct {
+	// Prefix Only files whose paths begin with this.
+	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
 
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -4524,6 +4672,12 @@ type ListDeliveriesParams struct {
 // CreateBenchmarkJSONRequestBody defines body for CreateBenchmark for application/json ContentType.
 type CreateBenchmarkJSONRequestBody = NewBenchmark
 
+// CreateConnectionJSONRequestBody defines body for CreateConnection for application/json ContentType.
+type CreateConnectionJSONRequestBody = NewConnection
+
+// UpdateConnectionJSONRequestBody defines body for UpdateConnection for application/json ContentType.
+type UpdateConnectionJSONRequestBody = ConnectionChange
+
 // UpdateDatasetJSONRequestBody defines body for UpdateDataset for application/json ContentType.
 type UpdateDatasetJSONRequestBody = DatasetChange
 
@@ -4760,6 +4914,77 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
 	ListBenchmarkResults(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConnections List the caller's connections
+	//
+	// Oldest first, without secrets.
+	//
+	// Corresponds with GET /connections (the `ListConnections` operationId).
+	ListConnections(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateConnectionWithBody Connect to a bucket from which data can be fetched
+	//
+	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+	// it does not follow redirects. A user has at most 100 connections.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connections (the `CreateConnection` operationId).
+	CreateConnectionWithBody(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateConnection Connect to a bucket from which data can be fetched
+	//
+	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+	// it does not follow redirects. A user has at most 100 connections.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connections (the `CreateConnection` operationId).
+	CreateConnection(ctx context.Context, params *CreateConnectionParams, body CreateConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteConnection Delete a connection with its secret
+	//
+	// Corresponds with DELETE /connections/{connectionId} (the `DeleteConnection` operationId).
+	DeleteConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConnection Get a connection
+	//
+	// Corresponds with GET /connections/{connectionId} (the `GetConnection` operationId).
+	GetConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateConnectionWithBody Change the name or the credentials of a connection
+	//
+	// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /connections/{connectionId} (the `UpdateConnection` operationId).
+	UpdateConnectionWithBody(ctx context.Context, connectionID ConnectionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateConnection Change the name or the credentials of a connection
+	//
+	// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /connections/{connectionId} (the `UpdateConnection` operationId).
+	UpdateConnection(ctx context.Context, connectionID ConnectionID, body UpdateConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConnectionFiles List the files of a connection
+	//
+	// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+	//
+	// Corresponds with GET /connections/{connectionId}/files (the `ListConnectionFiles` operationId).
+	ListConnectionFiles(ctx context.Context, connectionID ConnectionID, params *ListConnectionFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestConnection Try a connection
+	//
+	// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+	//
+	// Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
+	TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteDataset Delete a dataset
 	//
@@ -6375,6 +6600,167 @@ func (c *Client) CancelBenchmark(ctx context.Context, username Username, namespa
 // Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
 func (c *Client) ListBenchmarkResults(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListBenchmarkResultsRequest(c.Server, username, namespace, benchmarkID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnections List the caller's connections
+//
+// Oldest first, without secrets.
+//
+// Corresponds with GET /connections (the `ListConnections` operationId).
+func (c *Client) ListConnections(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateConnectionWithBody Connect to a bucket from which data can be fetched
+//
+// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+// it does not follow redirects. A user has at most 100 connections.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connections (the `CreateConnection` operationId).
+func (c *Client) CreateConnectionWithBody(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateConnectionRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateConnection Connect to a bucket from which data can be fetched
+//
+// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+// it does not follow redirects. A user has at most 100 connections.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connections (the `CreateConnection` operationId).
+func (c *Client) CreateConnection(ctx context.Context, params *CreateConnectionParams, body CreateConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateConnectionRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteConnection Delete a connection with its secret
+//
+// Corresponds with DELETE /connections/{connectionId} (the `DeleteConnection` operationId).
+func (c *Client) DeleteConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConnectionRequest(c.Server, connectionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConnection Get a connection
+//
+// Corresponds with GET /connections/{connectionId} (the `GetConnection` operationId).
+func (c *Client) GetConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConnectionRequest(c.Server, connectionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateConnectionWithBody Change the name or the credentials of a connection
+//
+// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /connections/{connectionId} (the `UpdateConnection` operationId).
+func (c *Client) UpdateConnectionWithBody(ctx context.Context, connectionID ConnectionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateConnectionRequestWithBody(c.Server, connectionID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateConnection Change the name or the credentials of a connection
+//
+// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /connections/{connectionId} (the `UpdateConnection` operationId).
+func (c *Client) UpdateConnection(ctx context.Context, connectionID ConnectionID, body UpdateConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateConnectionRequest(c.Server, connectionID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnectionFiles List the files of a connection
+//
+// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+//
+// Corresponds with GET /connections/{connectionId}/files (the `ListConnectionFiles` operationId).
+func (c *Client) ListConnectionFiles(ctx context.Context, connectionID ConnectionID, params *ListConnectionFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectionFilesRequest(c.Server, connectionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestConnection Try a connection
+//
+// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+//
+// Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
+func (c *Client) TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestConnectionRequest(c.Server, connectionID)
 	if err != nil {
 		return nil, err
 	}
@@ -9710,6 +10096,361 @@ func NewListBenchmarkResultsRequest(server string, username Username, namespace 
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListConnectionsRequest constructs an http.Request for the ListConnections method
+func NewListConnectionsRequest(server string, params *ListConnectionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateConnectionRequest calls the generic CreateConnection builder with application/json body
+func NewCreateConnectionRequest(server string, params *CreateConnectionParams, body CreateConnectionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateConnectionRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateConnectionRequestWithBody constructs an http.Request for the CreateConnection method, with any body, and a specified content type
+func NewCreateConnectionRequestWithBody(server string, params *CreateConnectionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteConnectionRequest constructs an http.Request for the DeleteConnection method
+func NewDeleteConnectionRequest(server string, connectionID ConnectionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "connectionId", connectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetConnectionRequest constructs an http.Request for the GetConnection method
+func NewGetConnectionRequest(server string, connectionID ConnectionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "connectionId", connectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateConnectionRequest calls the generic UpdateConnection builder with application/json body
+func NewUpdateConnectionRequest(server string, connectionID ConnectionID, body UpdateConnectionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateConnectionRequestWithBody(server, connectionID, "application/json", bodyReader)
+}
+
+// NewUpdateConnectionRequestWithBody constructs an http.Request for the UpdateConnection method, with any body, and a specified content type
+func NewUpdateConnectionRequestWithBody(server string, connectionID ConnectionID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "connectionId", connectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListConnectionFilesRequest constructs an http.Request for the ListConnectionFiles method
+func NewListConnectionFilesRequest(server string, connectionID ConnectionID, params *ListConnectionFilesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "connectionId", connectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections/%s/files", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Prefix != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "prefix", *params.Prefix, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewTestConnectionRequest constructs an http.Request for the TestConnection method
+func NewTestConnectionRequest(server string, connectionID ConnectionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "connectionId", connectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections/%s/test", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -15857,6 +16598,87 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
 	ListBenchmarkResultsWithResponse(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*ListBenchmarkResultsResponse, error)
 
+	// ListConnectionsWithResponse List the caller's connections
+	//
+	// Oldest first, without secrets.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /connections (the `ListConnections` operationId).
+	ListConnectionsWithResponse(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*ListConnectionsResponse, error)
+
+	// CreateConnectionWithBodyWithResponse Connect to a bucket from which data can be fetched
+	//
+	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+	// it does not follow redirects. A user has at most 100 connections.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connections (the `CreateConnection` operationId).
+	CreateConnectionWithBodyWithResponse(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectionResponse, error)
+
+	// CreateConnectionWithResponse Connect to a bucket from which data can be fetched
+	//
+	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+	// it does not follow redirects. A user has at most 100 connections.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connections (the `CreateConnection` operationId).
+	CreateConnectionWithResponse(ctx context.Context, params *CreateConnectionParams, body CreateConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConnectionResponse, error)
+
+	// DeleteConnectionWithResponse Delete a connection with its secret
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /connections/{connectionId} (the `DeleteConnection` operationId).
+	DeleteConnectionWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*DeleteConnectionResponse, error)
+
+	// GetConnectionWithResponse Get a connection
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /connections/{connectionId} (the `GetConnection` operationId).
+	GetConnectionWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*GetConnectionResponse, error)
+
+	// UpdateConnectionWithBodyWithResponse Change the name or the credentials of a connection
+	//
+	// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /connections/{connectionId} (the `UpdateConnection` operationId).
+	UpdateConnectionWithBodyWithResponse(ctx context.Context, connectionID ConnectionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateConnectionResponse, error)
+
+	// UpdateConnectionWithResponse Change the name or the credentials of a connection
+	//
+	// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /connections/{connectionId} (the `UpdateConnection` operationId).
+	UpdateConnectionWithResponse(ctx context.Context, connectionID ConnectionID, body UpdateConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateConnectionResponse, error)
+
+	// ListConnectionFilesWithResponse List the files of a connection
+	//
+	// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /connections/{connectionId}/files (the `ListConnectionFiles` operationId).
+	ListConnectionFilesWithResponse(ctx context.Context, connectionID ConnectionID, params *ListConnectionFilesParams, reqEditors ...RequestEditorFn) (*ListConnectionFilesResponse, error)
+
+	// TestConnectionWithResponse Try a connection
+	//
+	// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
+	TestConnectionWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*TestConnectionResponse, error)
+
 	// DeleteDatasetWithResponse Delete a dataset
 	//
 	// Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
@@ -17820,6 +18642,391 @@ func (r ListBenchmarkResultsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListBenchmarkResultsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListConnectionsResponseDefaultHeaders the declared response headers of an HTTP default response for ListConnections
+type ListConnectionsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListConnectionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectionList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListConnectionsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListConnectionsResponse) GetJSON200() *ConnectionList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListConnectionsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListConnectionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListConnectionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListConnectionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListConnectionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateConnectionResponse201Headers the declared response headers of an HTTP 201 response for CreateConnection
+type CreateConnectionResponse201Headers struct {
+	Location *string
+}
+
+// CreateConnectionResponseDefaultHeaders the declared response headers of an HTTP default response for CreateConnection
+type CreateConnectionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CreateConnectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Connection
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateConnectionResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateConnectionResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateConnectionResponse) GetJSON201() *Connection {
+	return r.JSON201
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateConnectionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateConnectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateConnectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateConnectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateConnectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteConnectionResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteConnection
+type DeleteConnectionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteConnectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteConnectionResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteConnectionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteConnectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteConnectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteConnectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteConnectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetConnectionResponseDefaultHeaders the declared response headers of an HTTP default response for GetConnection
+type GetConnectionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetConnectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Connection
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetConnectionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetConnectionResponse) GetJSON200() *Connection {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetConnectionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetConnectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetConnectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetConnectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetConnectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateConnectionResponseDefaultHeaders the declared response headers of an HTTP default response for UpdateConnection
+type UpdateConnectionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UpdateConnectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Connection
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UpdateConnectionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateConnectionResponse) GetJSON200() *Connection {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateConnectionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateConnectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateConnectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateConnectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateConnectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListConnectionFilesResponseDefaultHeaders the declared response headers of an HTTP default response for ListConnectionFiles
+type ListConnectionFilesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListConnectionFilesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectionFileList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListConnectionFilesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListConnectionFilesResponse) GetJSON200() *ConnectionFileList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListConnectionFilesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListConnectionFilesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListConnectionFilesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListConnectionFilesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListConnectionFilesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// TestConnectionResponseDefaultHeaders the declared response headers of an HTTP default response for TestConnection
+type TestConnectionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type TestConnectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Connection
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *TestConnectionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TestConnectionResponse) GetJSON200() *Connection {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r TestConnectionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TestConnectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TestConnectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TestConnectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TestConnectionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -23685,6 +24892,141 @@ func (c *ClientWithResponses) ListBenchmarkResultsWithResponse(ctx context.Conte
 	return ParseListBenchmarkResultsResponse(rsp)
 }
 
+// ListConnectionsWithResponse List the caller's connections
+//
+// Oldest first, without secrets.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /connections (the `ListConnections` operationId).
+func (c *ClientWithResponses) ListConnectionsWithResponse(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*ListConnectionsResponse, error) {
+	rsp, err := c.ListConnections(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectionsResponse(rsp)
+}
+
+// CreateConnectionWithBodyWithResponse Connect to a bucket from which data can be fetched
+//
+// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+// it does not follow redirects. A user has at most 100 connections.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connections (the `CreateConnection` operationId).
+func (c *ClientWithResponses) CreateConnectionWithBodyWithResponse(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectionResponse, error) {
+	rsp, err := c.CreateConnectionWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateConnectionResponse(rsp)
+}
+
+// CreateConnectionWithResponse Connect to a bucket from which data can be fetched
+//
+// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+// it does not follow redirects. A user has at most 100 connections.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connections (the `CreateConnection` operationId).
+func (c *ClientWithResponses) CreateConnectionWithResponse(ctx context.Context, params *CreateConnectionParams, body CreateConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConnectionResponse, error) {
+	rsp, err := c.CreateConnection(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateConnectionResponse(rsp)
+}
+
+// DeleteConnectionWithResponse Delete a connection with its secret
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /connections/{connectionId} (the `DeleteConnection` operationId).
+func (c *ClientWithResponses) DeleteConnectionWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*DeleteConnectionResponse, error) {
+	rsp, err := c.DeleteConnection(ctx, connectionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConnectionResponse(rsp)
+}
+
+// GetConnectionWithResponse Get a connection
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /connections/{connectionId} (the `GetConnection` operationId).
+func (c *ClientWithResponses) GetConnectionWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*GetConnectionResponse, error) {
+	rsp, err := c.GetConnection(ctx, connectionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConnectionResponse(rsp)
+}
+
+// UpdateConnectionWithBodyWithResponse Change the name or the credentials of a connection
+//
+// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /connections/{connectionId} (the `UpdateConnection` operationId).
+func (c *ClientWithResponses) UpdateConnectionWithBodyWithResponse(ctx context.Context, connectionID ConnectionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateConnectionResponse, error) {
+	rsp, err := c.UpdateConnectionWithBody(ctx, connectionID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateConnectionResponse(rsp)
+}
+
+// UpdateConnectionWithResponse Change the name or the credentials of a connection
+//
+// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /connections/{connectionId} (the `UpdateConnection` operationId).
+func (c *ClientWithResponses) UpdateConnectionWithResponse(ctx context.Context, connectionID ConnectionID, body UpdateConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateConnectionResponse, error) {
+	rsp, err := c.UpdateConnection(ctx, connectionID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateConnectionResponse(rsp)
+}
+
+// ListConnectionFilesWithResponse List the files of a connection
+//
+// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /connections/{connectionId}/files (the `ListConnectionFiles` operationId).
+func (c *ClientWithResponses) ListConnectionFilesWithResponse(ctx context.Context, connectionID ConnectionID, params *ListConnectionFilesParams, reqEditors ...RequestEditorFn) (*ListConnectionFilesResponse, error) {
+	rsp, err := c.ListConnectionFiles(ctx, connectionID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectionFilesResponse(rsp)
+}
+
+// TestConnectionWithResponse Try a connection
+//
+// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
+func (c *ClientWithResponses) TestConnectionWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*TestConnectionResponse, error) {
+	rsp, err := c.TestConnection(ctx, connectionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestConnectionResponse(rsp)
+}
+
 // DeleteDatasetWithResponse Delete a dataset
 //
 // Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
@@ -26411,6 +27753,334 @@ func ParseListBenchmarkResultsResponse(rsp *http.Response) (*ListBenchmarkResult
 	switch {
 	case true:
 		var headers ListBenchmarkResultsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListConnectionsResponse parses an HTTP response from a ListConnectionsWithResponse call
+func ParseListConnectionsResponse(rsp *http.Response) (*ListConnectionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListConnectionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListConnectionsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateConnectionResponse parses an HTTP response from a CreateConnectionWithResponse call
+func ParseCreateConnectionResponse(rsp *http.Response) (*CreateConnectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateConnectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Connection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateConnectionResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers CreateConnectionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteConnectionResponse parses an HTTP response from a DeleteConnectionWithResponse call
+func ParseDeleteConnectionResponse(rsp *http.Response) (*DeleteConnectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteConnectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteConnectionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetConnectionResponse parses an HTTP response from a GetConnectionWithResponse call
+func ParseGetConnectionResponse(rsp *http.Response) (*GetConnectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetConnectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Connection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetConnectionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateConnectionResponse parses an HTTP response from a UpdateConnectionWithResponse call
+func ParseUpdateConnectionResponse(rsp *http.Response) (*UpdateConnectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateConnectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Connection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers UpdateConnectionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListConnectionFilesResponse parses an HTTP response from a ListConnectionFilesWithResponse call
+func ParseListConnectionFilesResponse(rsp *http.Response) (*ListConnectionFilesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListConnectionFilesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectionFileList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListConnectionFilesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseTestConnectionResponse parses an HTTP response from a TestConnectionWithResponse call
+func ParseTestConnectionResponse(rsp *http.Response) (*TestConnectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TestConnectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Connection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers TestConnectionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -127,7 +127,7 @@ func TestActsAgain(t *testing.T) {
 
 	harmless := []string{
 		"runQuery", "linkQuestion", "checkText", "draftInferDefinition", // only read
-		"finishUpload", "renewUploadUrls", "abortUpload", "cancelIngestion", "cancelRun", "cancelStatement", "cancelBenchmark", "chooseOption", "submitFeedback", "testWebhook", "restoreDeleted", "importSemantics", // idempotent
+		"finishUpload", "renewUploadUrls", "abortUpload", "cancelIngestion", "cancelRun", "cancelStatement", "cancelBenchmark", "chooseOption", "submitFeedback", "testWebhook", "testConnection", "restoreDeleted", "importSemantics", // idempotent
 		"callAgent", // not sent by this client
 		"callTool",  // not sent by this client
 	}

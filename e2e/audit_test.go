@@ -226,7 +226,7 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 		completed: made.completed, ingestion: uuid.NewString(), snapshot: uuid.NewString(), deleted: uuid.NewString(),
 	}
 	isMade := strings.HasPrefix(audited.request.operation, "POST /ingest/new") || // owned by the caller
-		slices.Contains([]string{"POST /user/tokens", "POST /file-upload/prepare", "POST /webhooks"}, audited.request.operation)
+		slices.Contains([]string{"POST /user/tokens", "POST /file-upload/prepare", "POST /webhooks", "POST /connections"}, audited.request.operation)
 
 	// An ingestion may name a dataset of the caller that does not exist yet.
 	mayBeAbsent := strings.HasSuffix(audited.request.operation, "/ingestions") || audited.request.operation == "POST /schema/{username}/namespaces"

@@ -33,6 +33,22 @@ func auditedCalls() []auditedCall {
 			entries: []string{"webhook.test webhook"},
 		},
 		{
+			request: authorizationRow{operation: "POST /connections", body: `{"name": "<new>", "kind": "s3", "s3": <s3>}`}, status: 201,
+			entries: []string{"connection.create connection"},
+		},
+		{
+			request: authorizationRow{operation: "PATCH /connections/{connectionId}", body: `{"name": "<new>"}`}, status: 200,
+			entries: []string{"connection.update connection"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /connections/{connectionId}"}, status: 204,
+			entries: []string{"connection.delete connection"},
+		},
+		{
+			request: authorizationRow{operation: "POST /connections/{connectionId}/test"}, status: 200,
+			entries: []string{"connection.test connection"},
+		},
+		{
 			request: authorizationRow{operation: "POST /file-upload/prepare", body: `{"filesToUpload": [{"filename": "x", "size": 1}]}`}, status: 200,
 			entries: []string{"upload.prepare upload"},
 		},

@@ -15,18 +15,19 @@ import (
 
 // thing is the set of resources of one request, created for it.
 type thing struct {
-	namespace string   // has the dataset orders
-	token     string   // id of an API token of the owner with the role editor
-	session   prepared // a session with one file, whose only part is uploaded
-	completed string   // id of a session of the caller with a completed file; if empty, it is created with the request
-	ingestion string   // id of an ingestion of the dataset; it is queued, or cancelled for the operation that retries it
-	snapshot  string   // id of the only snapshot of the dataset
-	deleted   string   // id of a deleted dataset of the owner, in the namespace
-	verified  string   // id of a verified question
-	benchmark string   // its id
-	statement string   // id of a long statement of the owner; it is in progress for the operation that cancels it, else it is completed
-	webhook   string   // its id
-	run       asked    // a run of the owner; it is in progress for the operation that cancels it, else it has ended
+	namespace  string   // has the dataset orders
+	token      string   // id of an API token of the owner with the role editor
+	session    prepared // a session with one file, whose only part is uploaded
+	completed  string   // id of a session of the caller with a completed file; if empty, it is created with the request
+	ingestion  string   // id of an ingestion of the dataset; it is queued, or cancelled for the operation that retries it
+	snapshot   string   // id of the only snapshot of the dataset
+	deleted    string   // id of a deleted dataset of the owner, in the namespace
+	verified   string   // id of a verified question
+	benchmark  string   // its id
+	statement  string   // id of a long statement of the owner; it is in progress for the operation that cancels it, else it is completed
+	webhook    string   // its id
+	connection string   // its id
+	run        asked    // a run of the owner; it is in progress for the operation that cancels it, else it has ended
 }
 
 func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
@@ -104,6 +105,10 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 	if strings.Contains(operation, "{webhookId}") {
 		made.webhook = webhooks{t, s, owner}.create(`{"url": "https://receiver.invalid/"}`).ID
+	}
+
+	if strings.Contains(operation, "{connectionId}") {
+		made.connection = s.connect(t, owner, "n-"+uuid.NewString(), s.place)
 	}
 
 	if strings.Contains(operation, "{deletedId}") {
@@ -194,7 +199,7 @@ func (made thing) address(path string) string {
 	return strings.NewReplacer("/pieces/{piece}", "/pieces/1", "{statementId}", made.statement, "{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
 		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified,
-		"{benchmarkId}", made.benchmark, "{webhookId}", made.webhook).Replace(path)
+		"{benchmarkId}", made.benchmark, "{webhookId}", made.webhook, "{connectionId}", made.connection).Replace(path)
 }
 
 // file returns the file of the session.
@@ -212,7 +217,7 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 
 	method, path, _ := strings.Cut(row.operation, " ")
 
-	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key, "<namespace>", about.namespace, "<run>", about.run.RunID).Replace(row.body)
+	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key, "<namespace>", about.namespace, "<run>", about.run.RunID, "<s3>", s.place.s3Settings()).Replace(row.body)
 	if strings.Contains(body, "<session>") && about.completed == "" {
 		about.completed = ownSession(t, s, bearer)
 	}

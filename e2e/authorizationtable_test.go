@@ -53,6 +53,20 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
 		{operation: "GET /webhooks/{webhookId}/deliveries", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
+		{operation: "GET /connections", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
+		{operation: "POST /connections", body: `{"name": "<new>", "kind": "s3", "s3": <s3>}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        201      403    201    201"},
+		{operation: "GET /connections/{connectionId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
+		{operation: "PATCH /connections/{connectionId}", body: `{"name": "<new>"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
+		{operation: "DELETE /connections/{connectionId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    204    204"},
+		{operation: "POST /connections/{connectionId}/test", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
+		{operation: "GET /connections/{connectionId}/files", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
 		{operation: "GET /audit", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},
 

@@ -132,7 +132,8 @@ func start(t *testing.T, settings ...string) *service {
 		"QUERN_LISTEN_ADDR=127.0.0.1:0", "QUERN_ADMIN_ADDR=127.0.0.1:0", "QUERN_PUBLIC_URL=http://quern.test",
 		"QUERN_SECRET=" + secret, "QUERN_DATABASE_URL=" + s.databaseURL, "QUERN_OIDC_AUDIENCE=quern", "QUERN_OIDC_TIMEOUT=20s",
 		"QUERN_DRAIN_DELAY=0s", "QUERN_SANDBOX_IDLE_PROCESSES=1", "QUERN_QUERY_WAIT_TIMEOUT=30s", "QUERN_DATABASE_ACQUIRE_TIMEOUT=15s", "QUERN_S3_TIMEOUT=15s",
-		"QUERN_REQUEST_TIMEOUT=1m",
+		"QUERN_REQUEST_TIMEOUT=1m", "QUERN_SOURCE_KEY=" + rand.Text() + rand.Text(), "QUERN_SOURCE_HOSTS=" + strings.TrimPrefix(s.place.endpoint, "http://"),
+		"QUERN_SOURCE_ALLOWED_NETWORKS=127.0.0.0/8",
 	}, s.place.settings(), settings)
 	s.settings = s.asServing(s.settings)
 
@@ -334,7 +335,8 @@ func (s *service) quernd(args ...string) string {
 // command runs a command on the database of the service. Its error is the text of standard error.
 func (s *service) command(args ...string) (printed string, err error) {
 	command := exec.CommandContext(s.t.Context(), binary(), args...)
-	command.Env = append(s.place.settings(), "QUERN_DATABASE_URL="+s.databaseURL, "QUERN_DATABASE_ACQUIRE_TIMEOUT=15s")
+	command.Env = append(s.place.settings(), "QUERN_DATABASE_URL="+s.databaseURL, "QUERN_DATABASE_ACQUIRE_TIMEOUT=15s",
+		"QUERN_SOURCE_KEY="+setting(s.settings, "QUERN_SOURCE_KEY"), "QUERN_SOURCE_OTHER_KEY="+setting(s.settings, "QUERN_SOURCE_OTHER_KEY"))
 	output, err := command.Output()
 
 	if exit, failed := errors.AsType[*exec.ExitError](err); failed {

@@ -32,7 +32,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		Version:       stamped(),
 	}
-	root.AddCommand(serve(), dev(), migrate(), user(), token(), dataset(), audit(), fsck(), store(), doctor(), version())
+	root.AddCommand(serve(), dev(), migrate(), user(), token(), dataset(), connections(), audit(), fsck(), store(), doctor(), version())
 
 	return root
 }
@@ -117,6 +117,14 @@ func dataset() *cobra.Command {
 				return o.TransferDataset(ctx, args[0], args[1])
 			}),
 	)
+
+	return group
+}
+
+func connections() *cobra.Command {
+	group := &cobra.Command{Use: "connection", Short: "Change the key of the secrets of connections"}
+	group.AddCommand(operate("rewrap", "Seal the secrets that QUERN_SOURCE_OTHER_KEY opens with QUERN_SOURCE_KEY; the service may run meanwhile", cobra.NoArgs,
+		func(ctx context.Context, o app.Operator, _ []string) error { return o.RewrapConnections(ctx) }))
 
 	return group
 }

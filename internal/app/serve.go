@@ -24,6 +24,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/disk"
 	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
@@ -88,6 +89,7 @@ type App struct {
 	feed          *feed.Feed
 	query         *query.Query
 	webhooks      *webhook.Webhooks
+	connections   *connection.Connections
 	tracing       *tracing.Tracing
 	models        *llm.Models
 	folder        *disk.Watch
@@ -138,6 +140,10 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	loading := a.newIngest(uploads, asking)
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
 
+	if err := a.newConnections(); err != nil {
+		return nil, err
+	}
+
 	if err := a.newEvents(); err != nil {
 		return nil, err
 	}
@@ -178,19 +184,20 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 			DB: a.db, Now: time.Now, Secret: []byte(c.Server.Secret.Reveal()),
 			DefaultLifetime: c.Token.DefaultLifetime, MaxLifetime: c.Token.MaxLifetime,
 		},
-		Catalog:   a.catalog(),
-		Uploads:   uploads,
-		Ingest:    loading,
-		Query:     asking,
-		Runs:      a.runs,
-		Feed:      a.feed,
-		Webhooks:  a.webhooks,
-		Verified:  known,
-		Benchmark: benchmarks,
-		Audit:     audit.Log{DB: a.db},
-		Agents:    agents,
-		Console:   a.newConsole(ctx),
-		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
+		Catalog:     a.catalog(),
+		Uploads:     uploads,
+		Ingest:      loading,
+		Query:       asking,
+		Runs:        a.runs,
+		Feed:        a.feed,
+		Webhooks:    a.webhooks,
+		Connections: a.connections,
+		Verified:    known,
+		Benchmark:   benchmarks,
+		Audit:       audit.Log{DB: a.db},
+		Agents:      agents,
+		Console:     a.newConsole(ctx),
+		PublicURL:   string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,
 		MaxBody: int64(c.Server.MaxBody), MaxRows: int64(c.Ingest.MaxBody), RequestTimeout: c.Server.RequestTimeout,

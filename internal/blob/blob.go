@@ -455,8 +455,18 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 
 // List yields the objects whose keys begin with prefix, in the order of their keys. It stops after the first error.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return s.ListAfter(ctx, prefix, "")
+}
+
+// ListAfter is List from the first key that is greater than after.
+func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		pages := s3.NewListObjectsV2Paginator(s.calls, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: s.full(prefix)})
+		input := &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: s.full(prefix)}
+		if after != "" {
+			input.StartAfter = s.full(after)
+		}
+
+		pages := s3.NewListObjectsV2Paginator(s.calls, input)
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,8 @@ func formatOf(name string) format {
 		return format{isAddress, "must be host:port, such as 127.0.0.1:8080"}
 	case "origin":
 		return format{isOrigin, "must be addresses without a path and without *, such as https://console.example.com"}
+	case "host":
+		return format{isHost, "must be names of hosts such as s3.example.com, s3.example.com:9000 or *.example.com"}
 	case "name":
 		return format{upTo(255, func(r rune) bool { return r > ' ' && r <= '~' }), "must be at most 255 characters, without spaces"}
 	case "word":
@@ -60,6 +63,26 @@ func isAddress(text string) bool {
 	_, err = strconv.ParseUint(port, 10, 16)
 
 	return err == nil
+}
+
+// isHost accepts a host, with a port or without, and * as the first label of a name of at least three.
+func isHost(text string) bool {
+	if host, port, err := net.SplitHostPort(text); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return false
+		}
+
+		text = host
+	}
+
+	if _, err := netip.ParseAddr(text); err == nil {
+		return true
+	}
+
+	name, isDomain := strings.CutPrefix(text, "*.")
+	isName := func(r rune) bool { return isWord(r) || r == '.' || r >= 'A' && r <= 'Z' }
+
+	return name != "" && upTo(253, isName)(name) && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".") && (!isDomain || strings.Contains(name, "."))
 }
 
 func isOrigin(text string) bool {

@@ -23,6 +23,7 @@ func TestBounds(t *testing.T) {
 	wrong := map[string][]string{
 		"address": {"8080", "host", "host:", "host:99999", "host:port"},
 		"origin":  {"*", "https://*.example.com", "https://a.test/path", "https://a.test/", "a.test", "https://a.test,*"},
+		"host":    {"*", "*.com", "https://a.test", "a.test/path", "a b", "a.*.test", "a.test:port", "a.test:99999", ".a.test", "user@a.test", "a.test,*"},
 		"name":    {"a b", "a\x00", strings.Repeat("a", 256)},
 		"word":    {"A", "a b", strings.Repeat("a", 65)},
 		"text":    {"a\nb", strings.Repeat("a", 256)},

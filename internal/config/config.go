@@ -30,6 +30,7 @@ type Serve struct {
 	Statement   Statement   `prefix:"QUERN_STATEMENT_" title:"Long statements" about:"query.md#long-statements"`
 	Run         Run         `prefix:"QUERN_RUN_" title:"Questions" about:"run.md#limits"`
 	Webhook     Webhook     `prefix:"QUERN_WEBHOOK_" title:"Webhooks" about:"events.md#webhooks"`
+	Source      Source      `prefix:"QUERN_SOURCE_" title:"Connections and sources" about:"sources.md#for-operators"`
 	Model       Model       `prefix:"QUERN_" title:"Language models" about:"models.md"`
 	Tracing     Tracing     `prefix:"QUERN_TRACING_" title:"Tracing store" about:"tracing.md"`
 	OIDC        OIDC        `prefix:"QUERN_OIDC_" title:"Identity provider" about:"operations.md#the-issuer"`
@@ -41,6 +42,7 @@ type Serve struct {
 type Operate struct {
 	Database Database `prefix:"QUERN_DATABASE_"`
 	Data     Data     `prefix:"QUERN_"`
+	Source   Source   `prefix:"QUERN_SOURCE_"`
 	Log      Log      `prefix:"QUERN_LOG_"`
 }
 
@@ -170,6 +172,16 @@ type Webhook struct {
 	RetryInterval   time.Duration  `env:"RETRY_INTERVAL" default:"5s" min:"1ms" max:"1h" help:"Pause after the first failure of a delivery. It doubles after each further one, up to an hour."`
 	RetryTime       time.Duration  `env:"RETRY_TIME" default:"24h" min:"1s" max:"144h" help:"How long a delivery is tried. Then it has failed."`
 	DisableAfter    time.Duration  `env:"DISABLE_AFTER" default:"120h" min:"1s" max:"8760h" help:"A webhook whose requests have all failed for this long is disabled."`
+}
+
+// Source configures connections to other systems, and what is fetched from them.
+type Source struct {
+	Key             Secret         `env:"KEY" minlen:"32" help:"Random text of at least 32 characters, the same on every replica. The secrets of connections are encrypted with it. Empty: nobody can make connections."`
+	OtherKey        Secret         `env:"OTHER_KEY" minlen:"32" help:"A second key that only decrypts, while the key is changed."`
+	Hosts           []string       `env:"HOSTS" format:"host" help:"Hosts (separated by commas) that connections may reach: name, name:port, *.domain or *.domain:port; without a port, that of https. Empty: none."`
+	AllowedNetworks []netip.Prefix `env:"ALLOWED_NETWORKS" help:"Networks (CIDR, separated by commas) that connections may reach although they are not public. Only these may be reached without TLS. The host must be in QUERN_SOURCE_HOSTS too."`
+	CAFile          string         `env:"CA_FILE" format:"path" help:"PEM file with the certificate authorities of these hosts. Empty: those of the system."`
+	Timeout         time.Duration  `env:"TIMEOUT" default:"10s" min:"100ms" max:"10m" help:"Longest duration of one request to them. For a file, until its first byte."`
 }
 
 // Query limits statements.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
@@ -65,11 +66,35 @@ func decodeCursor(ctx context.Context, cursor *string, length int) ([]byte, erro
 	}
 
 	position, err := base64.RawURLEncoding.DecodeString(*cursor)
-	if err != nil || len(position) != length+tagBytes || !bytes.Equal(position[length:], callOf(ctx).list) {
+	if err != nil || length < 0 || len(position) != length+tagBytes || !bytes.Equal(position[length:], callOf(ctx).list) {
 		return nil, badCursor()
 	}
 
 	return position[:length], nil
+}
+
+// cursorText returns a position in a list that is in the order of texts.
+func cursorText(ctx context.Context, cursor *string) (string, error) {
+	if cursor == nil {
+		return "", nil
+	}
+
+	length := base64.RawURLEncoding.DecodedLen(len(*cursor)) - tagBytes
+
+	position, err := decodeCursor(ctx, cursor, length)
+	if err != nil || !utf8.Valid(position) {
+		return "", badCursor()
+	}
+
+	return string(position), nil
+}
+
+func nextText(ctx context.Context, last string) *string {
+	if last == "" {
+		return nil
+	}
+
+	return encodeCursor(ctx, []byte(last))
 }
 
 func encodeCursor(ctx context.Context, position []byte) *string {

@@ -17,6 +17,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/benchmark"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/feed"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/query"
@@ -39,6 +40,7 @@ type Config struct {
 	Runs           *run.Runs
 	Feed           *feed.Feed
 	Webhooks       *webhook.Webhooks
+	Connections    *connection.Connections
 	Verified       *verified.Verified
 	Benchmark      *benchmark.Benchmarks
 	Audit          audit.Log
@@ -104,18 +106,19 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // handlers implements the generated interface, in one file for each resource.
 type handlers struct {
-	tokens     auth.Tokens
-	catalog    catalog.Catalog
-	uploads    upload.Uploads
-	ingest     *ingest.Ingest
-	query      *query.Query
-	runs       *run.Runs
-	verified   *verified.Verified
-	benchmark  *benchmark.Benchmarks
-	webhooks   *webhook.Webhooks
-	audit      audit.Log
-	public     string // address of the service
-	apiVersion string // of the interface specification
+	tokens      auth.Tokens
+	catalog     catalog.Catalog
+	uploads     upload.Uploads
+	ingest      *ingest.Ingest
+	query       *query.Query
+	runs        *run.Runs
+	verified    *verified.Verified
+	benchmark   *benchmark.Benchmarks
+	webhooks    *webhook.Webhooks
+	connections *connection.Connections
+	audit       audit.Log
+	public      string // address of the service
+	apiVersion  string // of the interface specification
 }
 
 var _ api.StrictServerInterface = handlers{}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"quern.dev/quern/internal/guard"
 )
 
 // The problems of deliveries. They say what the sender saw, and never what the receiver wrote.
@@ -33,7 +35,7 @@ const maxAnswer = 16 << 10
 func (s *sender) clients(c Config) (secure, plain *http.Client) {
 	client := func(plain bool) *http.Client {
 		transport := c.Transport.Clone()
-		dialer := &net.Dialer{Timeout: c.Timeout, Control: s.policy.control(plain)}
+		dialer := &net.Dialer{Timeout: c.Timeout, Control: s.policy.Control(plain)}
 		transport.Proxy, transport.DialContext = nil, dialer.DialContext
 		transport.ResponseHeaderTimeout, transport.TLSHandshakeTimeout = c.Timeout, c.Timeout
 		transport.MaxResponseHeaderBytes = maxAnswer
@@ -97,7 +99,7 @@ func problemOf(err error) string {
 	)
 
 	switch {
-	case errors.Is(err, errAddress):
+	case errors.Is(err, guard.ErrAddress):
 		return problemAddress
 	case errors.As(err, &certificate), errors.As(err, &record), strings.Contains(err.Error(), "tls: "):
 		return problemTLS

@@ -144,7 +144,7 @@ func (w *Webhooks) checkURL(text string) error {
 		return fault.Invalid("url", "has a fragment, which is never sent")
 	}
 
-	if literal, err := netip.ParseAddr(address.Hostname()); err == nil && !w.sender.policy.permits(literal) {
+	if literal, err := netip.ParseAddr(address.Hostname()); err == nil && !w.sender.policy.Permits(literal) {
 		return fault.Invalid("url", "is an address that is not public; the operator of the service can allow its network (QUERN_WEBHOOK_ALLOWED_NETWORKS)")
 	}
 

@@ -17,6 +17,7 @@ import (
 	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/feed"
+	"quern.dev/quern/internal/guard"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 )
@@ -87,7 +88,7 @@ func (k Webhook) wants(e event.Event) bool {
 type sender struct {
 	*Webhooks
 
-	policy        policy
+	policy        guard.Policy
 	secure, plain *http.Client
 	lease         time.Duration
 
@@ -97,7 +98,7 @@ type sender struct {
 }
 
 func newSender(w *Webhooks) *sender {
-	s := &sender{Webhooks: w, policy: policy{allowed: w.Allowed, special: special()}, busy: map[uuid.UUID]int{}, lease: 3*w.Timeout + 10*time.Second}
+	s := &sender{Webhooks: w, policy: guard.New(w.Allowed), busy: map[uuid.UUID]int{}, lease: 3*w.Timeout + 10*time.Second}
 	s.secure, s.plain = s.clients(w.Config)
 
 	return s

@@ -2618,6 +2618,103 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's connections
+         * @description Oldest first, without secrets.
+         */
+        get: operations["listConnections"];
+        put?: never;
+        /**
+         * Connect to a bucket from which data can be fetched
+         * @description Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+         *     Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+         *     it does not follow redirects. A user has at most 100 connections.
+         */
+        post: operations["createConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/connections/{connectionId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        /** Get a connection */
+        get: operations["getConnection"];
+        put?: never;
+        post?: never;
+        /** Delete a connection with its secret */
+        delete: operations["deleteConnection"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the name or the credentials of a connection
+         * @description New credentials are tested first. Where a connection leads cannot be changed; make another one.
+         */
+        patch: operations["updateConnection"];
+        trace?: never;
+    };
+    "/connections/{connectionId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a connection
+         * @description Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+         */
+        post: operations["testConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/connections/{connectionId}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the files of a connection
+         * @description As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+         */
+        get: operations["listConnectionFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -4724,6 +4821,85 @@ export interface components {
         };
         /** @enum {string} */
         NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "webhook.test" | "webhook.disabled";
+        /**
+         * @description Kind of the other system. Later releases add kinds.
+         * @enum {string}
+         */
+        ConnectionKind: "s3";
+        NewConnection: {
+            /** @description Name of the connection, compared without case. */
+            name: components["schemas"]["ObjectName"];
+            kind: components["schemas"]["ConnectionKind"];
+            s3: components["schemas"]["NewS3Settings"];
+        };
+        NewS3Settings: {
+            /** @description Address of the store, such as https://s3.eu-central-1.amazonaws.com. */
+            endpoint: string;
+            region: string;
+            bucket: string;
+            /** @description Only keys under this prefix are read, as if it were a folder. */
+            prefix?: string | null;
+            /** @description Put the bucket into the path, not into the host name. Most stores other than that of Amazon need it. */
+            pathStyle?: boolean | null;
+            accessKeyId: string;
+            /** @description Stored encrypted and never returned. */
+            secretAccessKey: string;
+        };
+        ConnectionChange: {
+            name?: components["schemas"]["ObjectName"] | null;
+            /** @description Only together with secretAccessKey. */
+            accessKeyId?: string | null;
+            /** @description Only together with accessKeyId. */
+            secretAccessKey?: string | null;
+        };
+        Connection: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            kind: components["schemas"]["ConnectionKind"];
+            s3: components["schemas"]["S3Settings"];
+            problem?: components["schemas"]["ConnectionProblem"];
+            /**
+             * Format: date-time
+             * @description When it was tried last.
+             */
+            testedAt: string;
+            /** Format: date-time */
+            createdAt: string;
+        };
+        S3Settings: {
+            endpoint: string;
+            region: string;
+            bucket: string;
+            prefix: string;
+            pathStyle: boolean;
+            accessKeyId: string;
+        };
+        /** @description Why the last try did not work. */
+        ConnectionProblem: {
+            /** @description `address`, `host`, `connect`, `tls`, `timeout`, `refused`, `missing`, `answer` or `key`. Later releases may add codes. */
+            code: string;
+            message: string;
+        };
+        ConnectionList: {
+            data: components["schemas"]["Connection"][];
+            nextCursor?: string;
+        };
+        ConnectionFile: {
+            /** @description Relative to the prefix of the connection. */
+            path: string;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            size: number;
+            /** Format: date-time */
+            modifiedAt: string;
+        };
+        ConnectionFileList: {
+            data: components["schemas"]["ConnectionFile"][];
+            nextCursor?: string;
+        };
         NewWebhook: {
             /** @description Where to send events. */
             url: string;
@@ -4899,7 +5075,7 @@ export interface components {
         /** @description The thing that the action was performed on. Names are those at the time of the action. */
         AuditTarget: {
             /** @enum {string} */
-            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark" | "webhook" | "statement";
+            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark" | "webhook" | "statement" | "connection";
             /** Format: uuid */
             id: string;
             namespace?: string;
@@ -5249,6 +5425,8 @@ export interface components {
         SessionId: string;
         /** @description The file in the upload session. */
         FileId: string;
+        /** @description The connection. */
+        ConnectionId: string;
         /** @description The webhook. */
         WebhookId: string;
         /** @description The verified question. */
@@ -10960,6 +11138,314 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["DeliveryList"];
+                };
+            };
+        };
+    };
+    listConnections: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of connections. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *           "name": "nightly",
+                     *           "kind": "s3",
+                     *           "s3": {
+                     *             "endpoint": "https://s3.eu-central-1.amazonaws.com",
+                     *             "region": "eu-central-1",
+                     *             "bucket": "acme-exports",
+                     *             "prefix": "sales",
+                     *             "pathStyle": false,
+                     *             "accessKeyId": "AKIAEXAMPLE"
+                     *           },
+                     *           "testedAt": "2026-11-15T10:00:00Z",
+                     *           "createdAt": "2026-11-15T10:00:00Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionList"];
+                };
+            };
+        };
+    };
+    createConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "nightly",
+                 *       "kind": "s3",
+                 *       "s3": {
+                 *         "endpoint": "https://s3.eu-central-1.amazonaws.com",
+                 *         "region": "eu-central-1",
+                 *         "bucket": "acme-exports",
+                 *         "prefix": "sales",
+                 *         "accessKeyId": "AKIAEXAMPLE",
+                 *         "secretAccessKey": "EXAMPLESECRET"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewConnection"];
+            };
+        };
+        responses: {
+            /** @description The connection. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *       "name": "nightly",
+                     *       "kind": "s3",
+                     *       "s3": {
+                     *         "endpoint": "https://s3.eu-central-1.amazonaws.com",
+                     *         "region": "eu-central-1",
+                     *         "bucket": "acme-exports",
+                     *         "prefix": "sales",
+                     *         "pathStyle": false,
+                     *         "accessKeyId": "AKIAEXAMPLE"
+                     *       },
+                     *       "testedAt": "2026-11-15T10:00:00Z",
+                     *       "createdAt": "2026-11-15T10:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+        };
+    };
+    getConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection, without its secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *       "name": "nightly",
+                     *       "kind": "s3",
+                     *       "s3": {
+                     *         "endpoint": "https://s3.eu-central-1.amazonaws.com",
+                     *         "region": "eu-central-1",
+                     *         "bucket": "acme-exports",
+                     *         "prefix": "sales",
+                     *         "pathStyle": false,
+                     *         "accessKeyId": "AKIAEXAMPLE"
+                     *       },
+                     *       "testedAt": "2026-11-15T10:00:00Z",
+                     *       "createdAt": "2026-11-15T10:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+        };
+    };
+    deleteConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection is deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "accessKeyId": "AKIAEXAMPLE",
+                 *       "secretAccessKey": "EXAMPLESECRET"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionChange"];
+            };
+        };
+        responses: {
+            /** @description The connection as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *       "name": "nightly",
+                     *       "kind": "s3",
+                     *       "s3": {
+                     *         "endpoint": "https://s3.eu-central-1.amazonaws.com",
+                     *         "region": "eu-central-1",
+                     *         "bucket": "acme-exports",
+                     *         "prefix": "sales",
+                     *         "pathStyle": false,
+                     *         "accessKeyId": "AKIAEXAMPLE"
+                     *       },
+                     *       "testedAt": "2026-11-15T10:00:00Z",
+                     *       "createdAt": "2026-11-15T10:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+        };
+    };
+    testConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection with the result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *       "name": "nightly",
+                     *       "kind": "s3",
+                     *       "s3": {
+                     *         "endpoint": "https://s3.eu-central-1.amazonaws.com",
+                     *         "region": "eu-central-1",
+                     *         "bucket": "acme-exports",
+                     *         "prefix": "sales",
+                     *         "pathStyle": false,
+                     *         "accessKeyId": "AKIAEXAMPLE"
+                     *       },
+                     *       "problem": {
+                     *         "code": "refused",
+                     *         "message": "The store refused the access key."
+                     *       },
+                     *       "testedAt": "2026-11-16T10:00:00Z",
+                     *       "createdAt": "2026-11-15T10:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+        };
+    };
+    listConnectionFiles: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only files whose paths begin with this.
+                 * @example 2026/
+                 */
+                prefix?: string;
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of files. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "path": "2026/11/15.csv",
+                     *           "size": 182044,
+                     *           "modifiedAt": "2026-11-15T02:00:00Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionFileList"];
                 };
             };
         };

@@ -1012,6 +1012,54 @@ class Version(TypedDict):
 NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'webhook.test', 'webhook.disabled']
 
 
+ConnectionKind: TypeAlias = Literal['s3']
+
+
+class NewS3Settings(TypedDict):
+    endpoint: str
+    region: str
+    bucket: str
+    prefix: NotRequired[str]
+    pathStyle: NotRequired[bool]
+    accessKeyId: str
+    secretAccessKey: str
+
+
+class ConnectionChange(TypedDict):
+    name: NotRequired[ObjectName]
+    accessKeyId: NotRequired[str]
+    secretAccessKey: NotRequired[str]
+
+
+class S3Settings(TypedDict):
+    endpoint: str
+    region: str
+    bucket: str
+    prefix: str
+    pathStyle: bool
+    accessKeyId: str
+
+
+class ConnectionProblem(TypedDict):
+    """
+    Why the last try did not work.
+    """
+
+    code: str
+    message: str
+
+
+class ConnectionFile(TypedDict):
+    path: str
+    size: int
+    modifiedAt: str
+
+
+class ConnectionFileList(TypedDict):
+    data: list[ConnectionFile]
+    nextCursor: NotRequired[str]
+
+
 class NewWebhook(TypedDict):
     url: str
     types: NotRequired[list[NoticeType]]
@@ -1077,7 +1125,7 @@ class AuditTarget(TypedDict):
     The thing that the action was performed on. Names are those at the time of the action.
     """
 
-    kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark', 'webhook', 'statement']
+    kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark', 'webhook', 'statement', 'connection']
     id: str
     namespace: NotRequired[str]
     dataset: NotRequired[str]
@@ -1400,6 +1448,27 @@ class AgentCard(TypedDict):
     defaultInputModes: list[str]
     defaultOutputModes: list[str]
     skills: list[AgentSkill]
+
+
+class NewConnection(TypedDict):
+    name: ObjectName
+    kind: ConnectionKind
+    s3: NewS3Settings
+
+
+class Connection(TypedDict):
+    id: str
+    name: str
+    kind: ConnectionKind
+    s3: S3Settings
+    problem: NotRequired[ConnectionProblem]
+    testedAt: str
+    createdAt: str
+
+
+class ConnectionList(TypedDict):
+    data: list[Connection]
+    nextCursor: NotRequired[str]
 
 
 class Webhook(TypedDict):

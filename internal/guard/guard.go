@@ -1,4 +1,8 @@
-package webhook
+// Package guard decides which network addresses the service may connect to for its users.
+//
+// The address of a connection is checked, not the name: after the name was resolved and before anything is sent. A name that resolves to another address the
+// next time is checked again, because that is another connection.
+package guard
 
 import (
 	"errors"
@@ -8,8 +12,8 @@ import (
 	"syscall"
 )
 
-// errAddress is the failure of a connection to an address that is not public.
-var errAddress = errors.New("the address is not public")
+// ErrAddress is the failure of a connection to an address that is not public.
+var ErrAddress = errors.New("the address is not public")
 
 // special returns the networks inside the public ranges that are not public, and those of IPv4 that are not. Source: the registries of special addresses of
 // IANA.
@@ -30,17 +34,20 @@ func special() []netip.Prefix {
 	return list
 }
 
-// policy decides which addresses may be connected to.
-type policy struct {
+// Policy decides which addresses may be connected to.
+type Policy struct {
 	allowed []netip.Prefix // networks of the operator
 	special []netip.Prefix
 }
 
-// permits reports whether a connection may be made.
-func (p policy) permits(address netip.Addr) bool { return p.ours(address) || p.public(address) }
+// New returns a policy that permits public addresses and the networks of the operator.
+func New(allowed []netip.Prefix) Policy { return Policy{allowed: allowed, special: special()} }
+
+// Permits reports whether a connection may be made.
+func (p Policy) Permits(address netip.Addr) bool { return p.ours(address) || p.public(address) }
 
 // ours reports whether the operator allows the address.
-func (p policy) ours(address netip.Addr) bool {
+func (p Policy) ours(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
 
 	return slices.ContainsFunc(p.allowed, func(network netip.Prefix) bool { return network.Contains(address) })
@@ -48,7 +55,7 @@ func (p policy) ours(address netip.Addr) bool {
 
 // public reports whether everybody may know the address. Of IPv6 only global unicast is public, which leaves out NAT64, IPv4-compatible, unique local,
 // link-local, site-local and multicast addresses.
-func (p policy) public(address netip.Addr) bool {
+func (p Policy) public(address netip.Addr) bool {
 	if !address.IsValid() || address.Zone() != "" {
 		return false
 	}
@@ -67,17 +74,17 @@ func (p policy) public(address netip.Addr) bool {
 	return !slices.ContainsFunc(p.special, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// control refuses a connection after the name was resolved and before anything is sent. Only networks of the operator may be reached without TLS.
-func (p policy) control(plain bool) func(network, address string, c syscall.RawConn) error {
+// Control refuses a connection after the name was resolved and before anything is sent. Only networks of the operator may be reached without TLS.
+func (p Policy) Control(plain bool) func(network, address string, c syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
-			return errAddress
+			return ErrAddress
 		}
 
 		found, err := netip.ParseAddr(host)
-		if err != nil || !p.permits(found) || plain && !p.ours(found) {
-			return errAddress
+		if err != nil || !p.Permits(found) || plain && !p.ours(found) {
+			return ErrAddress
 		}
 
 		return nil

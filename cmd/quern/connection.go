@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) connectionCommand() *cobra.Command {
+	return group("connection", "Connect to other systems from which data can be fetched", p.connectionCreate(), p.connectionList(),
+		p.onConnection("test", "Try a connection", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+			tested, err := api.Read[api.Connection](client.TestConnection(ctx, id))
+			if err != nil {
+				return err
+			}
+
+			if tested.Problem != nil {
+				return p.done("It does not work: %s", tested.Problem.Message)
+			}
+
+			return p.done("It works.")
+		}),
+		p.connectionFiles(), p.connectionRekey(),
+		p.onConnection("delete", "Delete a connection with its secret", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+			if _, err := api.Read[any](client.DeleteConnection(ctx, id)); err != nil {
+				return err
+			}
+
+			return p.done("Deleted the connection.")
+		}))
+}
+
+// onConnection returns a command on one connection, which is named by its name or its id.
+func (p *program) onConnection(verb, short string, do func(ctx context.Context, client *api.Client, id uuid.UUID) error) *cobra.Command {
+	return p.act(verb+" NAME", short, cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		for one, err := range allConnections(ctx, client) {
+			if err != nil {
+				return err
+			}
+
+			if strings.EqualFold(one.Name, args[0]) {
+				return do(ctx, client, one.ID)
+			}
+		}
+
+		id, err := findID(args[0], "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
+		if err != nil {
+			return err
+		}
+
+		return do(ctx, client, id)
+	})
+}
+
+// secretFlag adds the flag for a file with a secret. A secret is never an argument, which other users of the machine can see.
+func secretFlag(command *cobra.Command, file *string) {
+	command.Flags().StringVar(file, "secret-file", "-", "file with the secret access key; - reads it from the standard input")
+}
+
+func readSecret(command *cobra.Command, file string) (string, error) {
+	if file == "-" {
+		text, err := io.ReadAll(io.LimitReader(command.InOrStdin(), 1<<16))
+
+		return strings.TrimSpace(string(text)), err
+	}
+
+	text, err := os.ReadFile(file)
+
+	return strings.TrimSpace(string(text)), err
+}
+
+func (p *program) connectionCreate() *cobra.Command {
+	var (
+		settings  api.NewS3Settings
+		prefix    string
+		pathStyle bool
+		file      string
+		command   *cobra.Command
+	)
+
+	command = p.act("create NAME", "Connect to a bucket in an S3 store, and try it", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		secret, err := readSecret(command, file)
+		if err != nil {
+			return err
+		}
+
+		settings.SecretAccessKey, settings.Prefix, settings.PathStyle = secret, given[string](prefix), &pathStyle
+
+		made, err := api.Read[api.Connection](client.CreateConnection(ctx, nil, api.NewConnection{Name: args[0], Kind: api.S3, S3: settings}))
+		if err != nil {
+			return err
+		}
+
+		return p.done("The connection %s works.", made.Name)
+	})
+	flags := command.Flags()
+	flags.StringVar(&settings.Endpoint, "endpoint", "", "address of the store, such as https://s3.eu-central-1.amazonaws.com")
+	flags.StringVar(&settings.Region, "region", "us-east-1", "region of the bucket")
+	flags.StringVar(&settings.Bucket, "bucket", "", "name of the bucket")
+	flags.StringVar(&prefix, "prefix", "", "read only keys under this prefix")
+	flags.BoolVar(&pathStyle, "path-style", false, "put the bucket into the path, not into the host name")
+	flags.StringVar(&settings.AccessKeyID, "access-key-id", "", "id of the access key")
+	secretFlag(command, &file)
+
+	return command
+}
+
+func (p *program) connectionFiles() *cobra.Command {
+	var (
+		limit  int
+		prefix string
+	)
+
+	command := p.onConnection("files", "List the files that a connection sees", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+		pages := api.Pages(func(cursor *string) ([]api.ConnectionFile, *string, error) {
+			page, err := api.Read[api.ConnectionFileList](client.ListConnectionFiles(ctx, id, &api.ListConnectionFilesParams{
+				Prefix: given[string](prefix), Cursor: cursor, Limit: new(int32(100)),
+			}))
+
+			return page.Data, page.NextCursor, err
+		})
+
+		return list(p, pages, limit, "No files.",
+			column[api.ConnectionFile]{"path", func(f api.ConnectionFile) any { return f.Path }},
+			column[api.ConnectionFile]{"bytes", func(f api.ConnectionFile) any { return f.Size }},
+			column[api.ConnectionFile]{"modified", func(f api.ConnectionFile) any { return f.ModifiedAt }},
+		)
+	})
+	command.Flags().StringVar(&prefix, "prefix", "", "only files whose paths begin with this")
+	limitFlag(command, &limit)
+
+	return command
+}
+
+func (p *program) connectionRekey() *cobra.Command {
+	var (
+		keyID, file string
+		command     *cobra.Command
+	)
+
+	command = p.onConnection("rekey", "Give a connection another access key, and try it", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+		secret, err := readSecret(command, file)
+		if err != nil {
+			return err
+		}
+
+		changed, err := api.Read[api.Connection](client.UpdateConnection(ctx, id, api.ConnectionChange{AccessKeyID: &keyID, SecretAccessKey: &secret}))
+		if err != nil {
+			return err
+		}
+
+		return p.done("The connection %s works with the new access key.", changed.Name)
+	})
+	command.Flags().StringVar(&keyID, "access-key-id", "", "id of the access key")
+	secretFlag(command, &file)
+
+	return command
+}
+
+func (p *program) connectionList() *cobra.Command {
+	var limit int
+
+	command := p.act("list", "List your connections", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
+		return list(p, allConnections(ctx, client), limit, "No connections. `quern connection create NAME` creates one.",
+			column[api.Connection]{"id", func(c api.Connection) any { return c.ID }},
+			column[api.Connection]{"name", func(c api.Connection) any { return c.Name }},
+			column[api.Connection]{"kind", func(c api.Connection) any { return string(c.Kind) }},
+			column[api.Connection]{"endpoint", func(c api.Connection) any { return c.S3.Endpoint }},
+			column[api.Connection]{"bucket", func(c api.Connection) any { return c.S3.Bucket }},
+			column[api.Connection]{"prefix", func(c api.Connection) any { return c.S3.Prefix }},
+			column[api.Connection]{"tested", func(c api.Connection) any { return c.TestedAt }},
+			column[api.Connection]{"problem", func(c api.Connection) any {
+				if c.Problem == nil {
+					return ""
+				}
+
+				return c.Problem.Code
+			}},
+		)
+	})
+	limitFlag(command, &limit)
+
+	return command
+}
+
+func allConnections(ctx context.Context, client *api.Client) iter.Seq2[api.Connection, error] {
+	return api.Pages(func(cursor *string) ([]api.Connection, *string, error) {
+		page, err := api.Read[api.ConnectionList](client.ListConnections(ctx, &api.ListConnectionsParams{Cursor: cursor, Limit: new(int32(100))}))
+
+		return page.Data, page.NextCursor, err
+	})
+}

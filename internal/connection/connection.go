@@ -1,0 +1,454 @@
+package connection
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/guard"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Config configures Connections.
+type Config struct {
+	DB  *postgres.DB
+	Now func() time.Time
+
+	Keys      Keys
+	Hosts     []string       // that may be reached; none if empty
+	Allowed   []netip.Prefix // networks that may be reached although they are not public
+	Transport *http.Transport
+	Timeout   time.Duration // of one request
+}
+
+// Connections keeps connections.
+type Connections struct {
+	Config
+
+	hosts  hosts
+	policy guard.Policy
+}
+
+// New returns Connections.
+func New(c Config) *Connections {
+	return &Connections{Config: c, hosts: c.Hosts, policy: guard.New(c.Allowed)}
+}
+
+// KindS3 is the kind of a bucket in an S3 store.
+const KindS3 = "s3"
+
+// Connection is another system, with what is needed to read from it.
+type Connection struct {
+	Account   uuid.UUID
+	ID        uuid.UUID
+	Name      string
+	Kind      string
+	S3        S3
+	Problem   string // of the last test; empty if it worked
+	TestedAt  time.Time
+	CreatedAt time.Time
+
+	secret envelope
+}
+
+// S3 is a bucket, or a prefix of it.
+type S3 struct {
+	Endpoint    string `json:"endpoint"`
+	Region      string `json:"region"`
+	Bucket      string `json:"bucket"`
+	Prefix      string `json:"prefix"`
+	PathStyle   bool   `json:"pathStyle"`
+	AccessKeyID string `json:"accessKeyId"`
+}
+
+// maxConnections is the largest number of connections of an account.
+const maxConnections = 100
+
+// Want is a request for a connection.
+type Want struct {
+	Name   string
+	Kind   string
+	S3     S3
+	Secret string
+	Once   auth.Once
+}
+
+// mayRead refuses restricted tokens: a connection belongs to the whole account.
+func mayRead(who auth.Principal) error {
+	if who.Token != nil && who.Token.Restricted {
+		return fault.New(fault.Forbidden, "A restricted token cannot use connections. Use a token without restrictions.")
+	}
+
+	return nil
+}
+
+// mayChange refuses tokens that only read, too.
+func mayChange(who auth.Principal) error {
+	if err := mayRead(who); err != nil {
+		return err
+	}
+
+	if auth.Editor.Exceeds(who.Ceiling()) {
+		return fault.New(fault.Forbidden, "This needs a token with the role editor.")
+	}
+
+	return nil
+}
+
+// enabled returns Forbidden unless the operator has turned connections on.
+func (c *Connections) enabled() error {
+	if c.Keys.Current == "" || len(c.Hosts) == 0 {
+		return fault.New(fault.Forbidden, "The operator of the service has not turned connections on (QUERN_SOURCE_KEY and QUERN_SOURCE_HOSTS).")
+	}
+
+	return nil
+}
+
+// buckets matches the names that S3 permits. They become part of a host name or a path.
+var buckets = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+func (c *Connections) check(want Want) error {
+	if want.Kind != KindS3 {
+		return fault.Invalid("kind", "must be s3")
+	}
+
+	if !buckets.MatchString(want.S3.Bucket) {
+		return fault.Invalid("s3.bucket", "is not the name of a bucket: 3 to 63 lower-case letters, digits, dots and hyphens")
+	}
+
+	return c.checkEndpoint(want.S3.Endpoint)
+}
+
+// Create makes a connection after a real call to the other side has worked.
+//
+// Faults: Forbidden, ValidationFailed with the problem of the call, Conflict for a name that is in use, LimitExceeded.
+func (c *Connections) Create(ctx context.Context, who auth.Principal, want Want) (made Connection, err error) {
+	if err := mayChange(who); err != nil {
+		return Connection{}, err
+	}
+
+	if err := c.enabled(); err != nil {
+		return Connection{}, err
+	}
+
+	if err := c.check(want); err != nil {
+		return Connection{}, err
+	}
+
+	now := c.now()
+	draft := Connection{Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Kind: want.Kind, S3: want.S3, TestedAt: now, CreatedAt: now}
+
+	if draft.secret, err = c.Keys.seal(draft.Account, draft.ID, []byte(want.Secret)); err != nil {
+		return Connection{}, err
+	}
+
+	// No transaction waits for the other side.
+	if problem := c.try(ctx, draft, want.Secret); problem != "" {
+		return Connection{}, fault.Invalid("s3", Told(problem))
+	}
+
+	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		first, repeated, err := want.Once.ClaimTx(ctx, tx, who.Account, who, draft.ID, draft.CreatedAt)
+		if err != nil {
+			return err
+		}
+
+		if !repeated {
+			if err := c.createTx(ctx, tx, who, draft); err != nil {
+				return err
+			}
+		}
+
+		made, err = c.get(ctx, tx, who, first)
+
+		return err
+	})
+
+	return made, taken(err)
+}
+
+func (c *Connections) createTx(ctx context.Context, tx postgres.Tx, who auth.Principal, draft Connection) error {
+	if n, err := count(ctx, tx, who.Account); err != nil || n >= maxConnections {
+		if err == nil {
+			err = fault.New(fault.LimitExceeded, fmt.Sprintf("You have %d connections, which is the maximum. Delete one first.", n))
+		}
+
+		return err
+	}
+
+	if err := insert(ctx, tx, draft); err != nil {
+		return err
+	}
+
+	return audit.WriteTx(ctx, tx, who.Audit(who.Account, draft.CreatedAt, "connection.create", draft.audit()))
+}
+
+// taken returns Conflict for a name that is in use.
+func taken(err error) error {
+	if _, isTaken := postgres.ViolatesUnique(err); isTaken {
+		return fault.New(fault.Conflict, "You have a connection with this name already. Names are compared without case.")
+	}
+
+	return err
+}
+
+func (c Connection) audit() audit.Target {
+	return audit.Target{Kind: "connection", ID: c.ID.String()}
+}
+
+func (c *Connections) now() time.Time { return c.Now().UTC().Truncate(time.Millisecond) }
+
+func (c *Connections) get(ctx context.Context, q postgres.Querier, who auth.Principal, id uuid.UUID) (Connection, error) {
+	return present(selectOne(ctx, q, who.Account, id))
+}
+
+func present(found *Connection, err error) (Connection, error) {
+	if err == nil && found == nil {
+		err = fault.Absent()
+	}
+
+	if err != nil {
+		return Connection{}, err
+	}
+
+	return *found, nil
+}
+
+// Get returns a connection of the caller.
+//
+// Faults: NotFound, Forbidden.
+func (c *Connections) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (found Connection, err error) {
+	if err := mayRead(who); err != nil {
+		return Connection{}, err
+	}
+
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err = c.get(ctx, q, who, id)
+
+		return err
+	})
+
+	return found, err
+}
+
+// List returns the connections of the caller, oldest first.
+//
+// Faults: Forbidden.
+func (c *Connections) List(ctx context.Context, who auth.Principal, after uuid.UUID, limit int) (list []Connection, next uuid.UUID, err error) {
+	if err := mayRead(who); err != nil {
+		return nil, uuid.Nil, err
+	}
+
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		list, err = selectPage(ctx, q, who.Account, after, limit+1)
+
+		return err
+	})
+
+	if len(list) > limit {
+		list = list[:limit]
+		next = list[limit-1].ID
+	}
+
+	return list, next, err
+}
+
+// Change is a change of a connection. Nil means that something stays. Where a connection leads cannot be changed, so that a secret never goes to another host.
+type Change struct {
+	Name *string
+	Keys *AccessKey
+}
+
+// AccessKey is a pair of credentials of an S3 store.
+type AccessKey struct{ ID, Secret string }
+
+// Update changes a connection. New credentials are tested first.
+//
+// Faults: NotFound, Forbidden, ValidationFailed with the problem of the call, Conflict.
+func (c *Connections) Update(ctx context.Context, who auth.Principal, id uuid.UUID, change Change) (Connection, error) {
+	found, err := c.changeable(ctx, who, id)
+	if err != nil {
+		return Connection{}, err
+	}
+
+	var sealed envelope
+
+	if change.Keys != nil {
+		if err := c.enabled(); err != nil {
+			return Connection{}, err
+		}
+
+		found.S3.AccessKeyID = change.Keys.ID
+		if problem := c.try(ctx, found, change.Keys.Secret); problem != "" {
+			return Connection{}, fault.Invalid("secretAccessKey", Told(problem))
+		}
+
+		if sealed, err = c.Keys.seal(found.Account, found.ID, []byte(change.Keys.Secret)); err != nil {
+			return Connection{}, err
+		}
+	}
+
+	return c.change(ctx, who, id, "connection.update", func(tx postgres.Tx, now *Connection) error {
+		if change.Name != nil {
+			now.Name = *change.Name
+		}
+
+		if change.Keys != nil {
+			now.S3.AccessKeyID, now.secret, now.TestedAt, now.Problem = change.Keys.ID, sealed, c.now(), ""
+		}
+
+		return taken(update(ctx, tx, *now))
+	})
+}
+
+// changeable returns a connection that the caller may change.
+func (c *Connections) changeable(ctx context.Context, who auth.Principal, id uuid.UUID) (Connection, error) {
+	if err := mayChange(who); err != nil {
+		return Connection{}, err
+	}
+
+	return c.Get(ctx, who, id)
+}
+
+// change changes a connection of the caller in a transaction, with an audit entry.
+func (c *Connections) change(ctx context.Context, who auth.Principal, id uuid.UUID, action string, do func(tx postgres.Tx, now *Connection) error) (changed Connection, err error) {
+	if err := mayChange(who); err != nil {
+		return Connection{}, err
+	}
+
+	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if changed, err = present(lock(ctx, tx, who.Account, id)); err != nil {
+			return err
+		}
+
+		if err := do(tx, &changed); err != nil {
+			return err
+		}
+
+		return audit.WriteTx(ctx, tx, who.Audit(who.Account, c.now(), action, changed.audit()))
+	})
+	if err != nil {
+		return Connection{}, err
+	}
+
+	return changed, nil
+}
+
+// Test makes a real call to the other side, and records how it went.
+//
+// Faults: NotFound, Forbidden.
+func (c *Connections) Test(ctx context.Context, who auth.Principal, id uuid.UUID) (Connection, error) {
+	found, err := c.changeable(ctx, who, id)
+	if err != nil {
+		return Connection{}, err
+	}
+
+	problem := ProblemKey
+
+	secret, err := c.Keys.open(found.secret, found.Account, found.ID)
+	if err == nil {
+		problem = c.try(ctx, found, string(secret))
+	}
+
+	return c.change(ctx, who, id, "connection.test", func(tx postgres.Tx, now *Connection) error {
+		now.Problem, now.TestedAt = problem, c.now()
+
+		return update(ctx, tx, *now)
+	})
+}
+
+// Delete deletes a connection with its secret. Sources that use it fail from then on.
+//
+// Faults: NotFound, Forbidden.
+func (c *Connections) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) error {
+	_, err := c.change(ctx, who, id, "connection.delete", func(tx postgres.Tx, now *Connection) error { return remove(ctx, tx, *now) })
+
+	return err
+}
+
+// Find returns the connection of the caller with a name.
+//
+// Faults: NotFound, Forbidden.
+func (c *Connections) Find(ctx context.Context, who auth.Principal, name string) (found Connection, err error) {
+	if err := mayRead(who); err != nil {
+		return Connection{}, err
+	}
+
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err = present(selectNamed(ctx, q, who.Account, name))
+
+		return err
+	})
+
+	return found, err
+}
+
+// Open returns a client that reads from a connection of the caller. The caller of Open must call done at the end.
+//
+// Faults: NotFound, Forbidden, UpstreamUnavailable.
+func (c *Connections) Open(ctx context.Context, who auth.Principal, id uuid.UUID) (store *blob.Store, done func(), err error) {
+	found, err := c.Get(ctx, who, id)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	secret, err := c.Keys.open(found.secret, found.Account, found.ID)
+	if err != nil {
+		return nil, nil, Failed(ProblemKey)
+	}
+
+	if store, done, err = c.store(found, string(secret)); err != nil {
+		return nil, nil, Failed(Problem(err))
+	}
+
+	return store, done, nil
+}
+
+// File is a file of the other system.
+type File struct {
+	Path     string // below the prefix of the connection
+	Size     int64
+	Modified time.Time
+}
+
+// Files returns the files whose paths begin with prefix and are greater than after, in the order of their paths. next is the last path if there may be more.
+//
+// Faults: NotFound, Forbidden, UpstreamUnavailable with the problem.
+func (c *Connections) Files(ctx context.Context, who auth.Principal, id uuid.UUID, prefix, after string, limit int) (list []File, next string, err error) {
+	store, done, err := c.Open(ctx, who, id)
+	if err != nil {
+		return nil, "", err
+	}
+	defer done()
+
+	for object, err := range store.ListAfter(ctx, prefix, after) {
+		if err != nil {
+			return nil, "", Failed(Problem(err))
+		}
+
+		// A lying store may repeat itself. A key that is not UTF-8 has no form in JSON.
+		if !strings.HasPrefix(object.Key, prefix) || object.Key <= after || !utf8.ValidString(object.Key) {
+			continue
+		}
+
+		if len(list) == limit {
+			return list, list[limit-1].Path, nil
+		}
+
+		list = append(list, File{Path: object.Key, Size: object.Size, Modified: object.Modified})
+		after = object.Key
+	}
+
+	return list, "", nil
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"context"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/connection"
+	"quern.dev/quern/internal/fault"
+)
+
+func (h handlers) ListConnections(ctx context.Context, request api.ListConnectionsRequestObject) (api.ListConnectionsResponseObject, error) {
+	after, err := cursorID(ctx, request.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	found, next, err := h.connections.List(ctx, callOf(ctx).who, after, pageLimit(request.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+
+	page := api.ListConnections200JSONResponse{Data: make([]api.Connection, len(found)), NextCursor: nextCursor(ctx, next)}
+	for i, one := range found {
+		page.Data[i] = showConnection(one)
+	}
+
+	return page, nil
+}
+
+func (h handlers) CreateConnection(ctx context.Context, request api.CreateConnectionRequestObject) (api.CreateConnectionResponseObject, error) {
+	body := request.Body
+	want := connection.Want{
+		Name: body.Name, Kind: string(body.Kind), Secret: body.S3.SecretAccessKey, Once: once(ctx, request.Params.IdempotencyKey),
+		S3: connection.S3{Endpoint: body.S3.Endpoint, Region: body.S3.Region, Bucket: body.S3.Bucket, AccessKeyID: body.S3.AccessKeyID},
+	}
+
+	if body.S3.Prefix != nil {
+		want.S3.Prefix = *body.S3.Prefix
+	}
+
+	if body.S3.PathStyle != nil {
+		want.S3.PathStyle = *body.S3.PathStyle
+	}
+
+	made, err := h.connections.Create(ctx, callOf(ctx).who, want)
+	if err != nil {
+		return nil, err
+	}
+
+	return api.CreateConnection201JSONResponse{
+		Headers: api.CreateConnection201ResponseHeaders{Location: h.address("connections", made.ID.String())}, Body: showConnection(made),
+	}, nil
+}
+
+func (h handlers) GetConnection(ctx context.Context, request api.GetConnectionRequestObject) (api.GetConnectionResponseObject, error) {
+	found, err := h.connections.Get(ctx, callOf(ctx).who, request.ConnectionID)
+
+	return api.GetConnection200JSONResponse(showConnection(found)), err
+}
+
+func (h handlers) UpdateConnection(ctx context.Context, request api.UpdateConnectionRequestObject) (api.UpdateConnectionResponseObject, error) {
+	body := request.Body
+	change := connection.Change{Name: body.Name}
+
+	switch {
+	case body.AccessKeyID != nil && body.SecretAccessKey != nil:
+		change.Keys = &connection.AccessKey{ID: *body.AccessKeyID, Secret: *body.SecretAccessKey}
+	case body.AccessKeyID != nil || body.SecretAccessKey != nil:
+		return nil, fault.New(fault.ValidationFailed, "Give accessKeyId and secretAccessKey together.")
+	case body.Name == nil:
+		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give name, or accessKeyId and secretAccessKey.")
+	}
+
+	changed, err := h.connections.Update(ctx, callOf(ctx).who, request.ConnectionID, change)
+
+	return api.UpdateConnection200JSONResponse(showConnection(changed)), err
+}
+
+func (h handlers) DeleteConnection(ctx context.Context, request api.DeleteConnectionRequestObject) (api.DeleteConnectionResponseObject, error) {
+	return api.DeleteConnection204Response{}, h.connections.Delete(ctx, callOf(ctx).who, request.ConnectionID)
+}
+
+func (h handlers) TestConnection(ctx context.Context, request api.TestConnectionRequestObject) (api.TestConnectionResponseObject, error) {
+	tested, err := h.connections.Test(ctx, callOf(ctx).who, request.ConnectionID)
+
+	return api.TestConnection200JSONResponse(showConnection(tested)), err
+}
+
+func (h handlers) ListConnectionFiles(ctx context.Context, request api.ListConnectionFilesRequestObject) (api.ListConnectionFilesResponseObject, error) {
+	after, err := cursorText(ctx, request.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	prefix := ""
+	if request.Params.Prefix != nil {
+		prefix = *request.Params.Prefix
+	}
+
+	found, next, err := h.connections.Files(ctx, callOf(ctx).who, request.ConnectionID, prefix, after, pageLimit(request.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+
+	page := api.ListConnectionFiles200JSONResponse{Data: make([]api.ConnectionFile, len(found)), NextCursor: nextText(ctx, next)}
+	for i, one := range found {
+		page.Data[i] = api.ConnectionFile{Path: one.Path, Size: one.Size, ModifiedAt: one.Modified.UTC()}
+	}
+
+	return page, nil
+}
+
+func showConnection(c connection.Connection) api.Connection {
+	shown := api.Connection{
+		ID: c.ID, Name: c.Name, Kind: api.ConnectionKind(c.Kind), TestedAt: c.TestedAt.UTC(), CreatedAt: c.CreatedAt.UTC(),
+		S3: api.S3Settings{Endpoint: c.S3.Endpoint, Region: c.S3.Region, Bucket: c.S3.Bucket, Prefix: c.S3.Prefix, PathStyle: c.S3.PathStyle, AccessKeyID: c.S3.AccessKeyID},
+	}
+
+	if c.Problem != "" {
+		shown.Problem = &api.ConnectionProblem{Code: c.Problem, Message: connection.Told(c.Problem)}
+	}
+
+	return shown
+}
