@@ -68,9 +68,11 @@ func allowed() map[string][]string {
 		"internal/audit":           {"internal/fault", "internal/postgres"},
 		"internal/event":           {"internal/postgres"},
 		"internal/lake":            {"internal/blob", "internal/disk", "internal/fault", "internal/postgres"},
+		"internal/icebergrest":     {"internal/fault", "internal/lake", "internal/postgres"},
 		"internal/engine":          {"internal/disk", "internal/fault", "internal/sandbox"},
 		"internal/engine/duckdb":   {"internal/engine", "internal/engine/xlsx", "internal/sandbox"}, // linked only into the binary of the server
-		"internal/engine/xlsx":     {"internal/engine"},                                             // runs in the same process as engine/duckdb
+		"internal/engine/trino":    {"internal/engine", "internal/fault"},
+		"internal/engine/xlsx":     {"internal/engine"}, // runs in the same process as engine/duckdb
 		"internal/sandbox":         {},
 		"internal/disk":            {"internal/fault"},
 		"internal/job":             {"internal/fault", "internal/postgres"},
