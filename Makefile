@@ -118,11 +118,12 @@ screenshots: web ## Take pictures of all screens of the console into SHOTS_DIR (
 quickstart: ## Test the quick start from a clean clone, with empty caches (COLD=no: with those of the machine) and again with full ones
 	e2e/quickstart.sh
 
-# Trino takes a gigabyte of memory, so it is stopped after the test.
+# Trino takes two gigabytes of memory, so it is stopped after the test.
 .PHONY: e2e-trino
-e2e-trino: ## Test that Trino can read the tables; download Trino first (half a gigabyte)
+e2e-trino: ## Test what needs Trino; download Trino first (half a gigabyte)
 	stack/up trino
 	trap 'stack/trino down' EXIT
+	go test -tags trino -count=1 -timeout 15m -run '^TestTrino' -v ./internal/icebergrest
 	go test -tags trino -count=1 -timeout 15m -run '^TestTrino$$' -v ./e2e/...
 
 # The kit is not in a registry. TCK_DIR is a copy of a2aproject/a2a-tck with its dependencies installed in its folder venv.

@@ -57,6 +57,7 @@ func acrossAccounts() map[string]why {
 		"event.sqlNumber":             inOrder,
 		"event.sqlSelect":             isListed,
 		"event.sqlSelectHead":         inOrder,
+		"icebergrest.sqlDropStale":    isDue,
 		"ingest.sqlSelectForgotten":   isDue,
 		"connection.sqlLockOtherKeys": isKeys,
 		"ingest.sqlSelectStranded":    isDue,

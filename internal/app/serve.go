@@ -108,6 +108,10 @@ type App struct {
 func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	a := &App{config: c, log: log, quiet: job.Limited(log), metrics: prometheus.NewRegistry(), observed: newObserved()}
 
+	if c.Catalog.Listen != "" && c.Catalog.Secret.Reveal() == "" {
+		return nil, errors.New("QUERN_CATALOG_SECRET is required if QUERN_CATALOG_LISTEN is set")
+	}
+
 	var err error
 	if a.db, err = openDatabase(ctx, c.Database); err != nil {
 		return nil, err
@@ -341,7 +345,12 @@ func (a *App) listen(ctx context.Context) ([]listening, error) {
 	}{
 		{"api", "QUERN_LISTEN_ADDR", a.config.Server.ListenAddr, a.Handler(), a.config.Server.RequestTimeout},
 		{"admin", "QUERN_ADMIN_ADDR", a.config.Server.AdminAddr, a.server.Admin(a.metrics), 0}, // a profile takes as long as requested
+		{"catalog", "QUERN_CATALOG_LISTEN", a.config.Catalog.Listen, a.trinoCatalog(), a.config.Server.RequestTimeout},
 	} {
+		if l.address == "" { // only the catalog is optional
+			continue
+		}
+
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.address)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.setting, err)

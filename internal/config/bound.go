@@ -28,6 +28,8 @@ func formatOf(name string) format {
 	switch name {
 	case "address":
 		return format{isAddress, "must be host:port, such as 127.0.0.1:8080"}
+	case "private":
+		return format{isPrivate, "must be host:port with a loopback or private IP address, such as 127.0.0.1:8181"}
 	case "origin":
 		return format{isOrigin, "must be addresses without a path and without *, such as https://console.example.com"}
 	case "host":
@@ -83,6 +85,13 @@ func isHost(text string) bool {
 	isName := func(r rune) bool { return isWord(r) || r == '.' || r >= 'A' && r <= 'Z' }
 
 	return name != "" && upTo(253, isName)(name) && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".") && (!isDomain || strings.Contains(name, "."))
+}
+
+// isPrivate reports whether text is an address that the internet cannot reach.
+func isPrivate(text string) bool {
+	address, err := netip.ParseAddrPort(text)
+
+	return err == nil && (address.Addr().IsLoopback() || address.Addr().IsPrivate())
 }
 
 func isOrigin(text string) bool {

@@ -21,6 +21,7 @@ func TestBounds(t *testing.T) {
 
 	// Values that no setting of the format accepts.
 	wrong := map[string][]string{
+		"private": {"8080", "host:8080", "0.0.0.0:8181", ":8181", "8.8.8.8:8181", "[::]:8181", "127.0.0.1"},
 		"address": {"8080", "host", "host:", "host:99999", "host:port"},
 		"origin":  {"*", "https://*.example.com", "https://a.test/path", "https://a.test/", "a.test", "https://a.test,*"},
 		"host":    {"*", "*.com", "https://a.test", "a.test/path", "a b", "a.*.test", "a.test:port", "a.test:99999", ".a.test", "user@a.test", "a.test,*"},

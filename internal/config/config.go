@@ -28,6 +28,7 @@ type Serve struct {
 	Query       Query       `prefix:"QUERN_QUERY_" title:"Statements" about:"query.md#limits"`
 	Export      Export      `prefix:"QUERN_EXPORT_" title:"Exports" about:"query.md#a-dataset-as-a-file"`
 	Statement   Statement   `prefix:"QUERN_STATEMENT_" title:"Long statements" about:"query.md#long-statements"`
+	Catalog     Catalog     `prefix:"QUERN_CATALOG_" title:"Trino" about:"trino.md"`
 	Run         Run         `prefix:"QUERN_RUN_" title:"Questions" about:"run.md#limits"`
 	Webhook     Webhook     `prefix:"QUERN_WEBHOOK_" title:"Webhooks" about:"events.md#webhooks"`
 	Source      Source      `prefix:"QUERN_SOURCE_" title:"Connections and sources" about:"sources.md#for-operators"`
@@ -213,6 +214,12 @@ type Statement struct {
 	MaxPerUser int           `env:"MAX_PER_USER" default:"10" min:"1" max:"100000" help:"Long statements of one user, queued or running."`
 	MaxBytes   Bytes         `env:"MAX_BYTES" default:"100GiB" min:"1MiB" max:"1048576GiB" help:"Bytes that the results of one user's long statements may have together in the object store."`
 	Retention  time.Duration `env:"RETENTION" default:"24h" min:"1s" max:"8760h" help:"How long a long statement and its result are kept after its end. Then they are removed."`
+}
+
+// Catalog configures the listener at which Trino finds the tables of a statement.
+type Catalog struct {
+	Listen string `env:"LISTEN" format:"private" help:"Address of the Iceberg catalog for Trino, for example 10.0.0.7:8181. It must be a loopback or private address. Empty: no catalog."`
+	Secret Secret `env:"SECRET" minlen:"32" help:"Random text of at least 32 characters that Trino sends to the catalog, the same on every replica. Required with QUERN_CATALOG_LISTEN."`
 }
 
 // Cache limits the copies of data files on the local disk.

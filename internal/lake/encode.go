@@ -270,22 +270,10 @@ func (d *draft) summary() map[string]string {
 		addedBytes += s.Size
 	}
 
-	operation := "append"
-
-	switch d.made.Operation {
-	case Replace, Restore, Deleted, Merged:
-		operation = "overwrite"
-	case Clear:
-		operation = "delete"
-	case Compacted:
-		operation = "replace"
-	case Append:
-	}
-
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 
 	summary := map[string]string{
-		"operation":        operation,
+		"operation":        d.made.Operation.iceberg(),
 		"added-data-files": count(int64(len(d.staged))), "added-records": count(addedRows), "added-files-size": count(addedBytes),
 		"total-data-files": count(int64(d.made.Files)), "total-records": count(d.made.Rows), "total-files-size": count(d.made.Bytes),
 		"total-delete-files": "0", "total-position-deletes": "0", "total-equality-deletes": "0",

@@ -55,6 +55,21 @@ func (m Mode) takesAway() bool { return m == Replace || m == Clear || m == Resto
 // exchanges reports whether a commit of this mode adds or exchanges single files, and keeps the others.
 func (m Mode) exchanges() bool { return m == Append || m == Compacted || m == Deleted || m == Merged }
 
+// iceberg returns Iceberg's name for what a commit of this mode does.
+func (m Mode) iceberg() string {
+	switch m {
+	case Replace, Restore, Deleted, Merged:
+		return "overwrite"
+	case Clear:
+		return "delete"
+	case Compacted:
+		return "replace"
+	case Append:
+	}
+
+	return "append"
+}
+
 // Config configures a Lake.
 type Config struct {
 	DB    *postgres.DB
