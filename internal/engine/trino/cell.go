@@ -109,7 +109,7 @@ func integer(line []byte, value json.RawMessage) ([]byte, error) {
 	return append(line, value...), nil
 }
 
-// double writes a number as the engine in the sealed processes does: 1.0, 1e+16.
+// double writes a number as the engine in the sealed processes does: 1.0, 1e21.
 func double(bits int) func([]byte, json.RawMessage) ([]byte, error) {
 	return func(line []byte, value json.RawMessage) ([]byte, error) {
 		unquoted := strings.Trim(string(value), `"`)
@@ -129,11 +129,11 @@ func double(bits int) func([]byte, json.RawMessage) ([]byte, error) {
 		}
 
 		format := byte('f')
-		if size := math.Abs(f); size != 0 && (size < 1e-4 || size >= 1e16) {
+		if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
 			format = 'e'
 		}
 
-		shown := strconv.FormatFloat(f, format, -1, bits)
+		shown := strings.NewReplacer("e+", "e", "e-0", "e-").Replace(strconv.FormatFloat(f, format, -1, bits))
 		if !strings.ContainsAny(shown, ".e") {
 			shown += ".0"
 		}

@@ -208,7 +208,9 @@ func TestCells(t *testing.T) {
 	for _, c := range []struct{ kind, value, name, want string }{
 		{`{"rawType": "bigint"}`, `9007199254740993`, "bigint", `"9007199254740993"`},
 		{`{"rawType": "bigint"}`, `-9007199254740991`, "bigint", `-9007199254740991`},
-		{`{"rawType": "double"}`, `1.0E20`, "double", `1e+20`},
+		{`{"rawType": "double"}`, `1.0E20`, "double", `100000000000000000000.0`},
+		{`{"rawType": "double"}`, `1.5E21`, "double", `1.5e21`},
+		{`{"rawType": "double"}`, `2.5E-7`, "double", `2.5e-7`},
 		{`{"rawType": "double"}`, `0.1`, "double", `0.1`},
 		{`{"rawType": "double"}`, `"NaN"`, "double", `"NaN"`},
 		{`{"rawType": "double"}`, `"-Infinity"`, "double", `"-Infinity"`},
