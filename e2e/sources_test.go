@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -184,8 +185,8 @@ func TestSourceSecrets(t *testing.T) {
 	works(owner)
 
 	// The operator changes the key: both are known, then the keys are sealed anew while requests run, then the first is forgotten.
-	was := append([]string(nil), s.settings...)
-	s.settings = append(was, "QUERN_SOURCE_KEY="+second, "QUERN_SOURCE_OTHER_KEY="+first)
+	was := slices.Clone(s.settings)
+	s.settings = slices.Concat(was, []string{"QUERN_SOURCE_KEY=" + second, "QUERN_SOURCE_OTHER_KEY=" + first})
 	s.stop()
 	s.restart()
 
@@ -216,13 +217,13 @@ func TestSourceSecrets(t *testing.T) {
 	require.Contains(t, again, "0 secrets")
 	t.Logf("%d rounds of tests while the key was changed", rounds)
 
-	s.settings = append(was, "QUERN_SOURCE_KEY="+second, "QUERN_SOURCE_OTHER_KEY=")
+	s.settings = slices.Concat(was, []string{"QUERN_SOURCE_KEY=" + second, "QUERN_SOURCE_OTHER_KEY="})
 	s.stop()
 	s.restart()
 	works(owner)
 
 	// With the first key alone nothing opens, and the problem is told.
-	s.settings = append(was, "QUERN_SOURCE_KEY="+first, "QUERN_SOURCE_OTHER_KEY=")
+	s.settings = slices.Concat(was, []string{"QUERN_SOURCE_KEY=" + first, "QUERN_SOURCE_OTHER_KEY="})
 	s.stop()
 	s.restart()
 

@@ -132,7 +132,7 @@ func systems() map[string][]string {
 		"github.com/openai/openai-go/v3":           {"internal/llm"},
 		"github.com/anthropics/anthropic-sdk-go":   {"internal/llm"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"internal/llm"},
-		"golang.org/x/sync":                        {"internal/agent", "internal/auth", "internal/blob", "internal/lake", "internal/query", "internal/upload", "bench", "eval"},
+		"golang.org/x/sync":                        {"internal/agent", "internal/auth", "internal/blob", "internal/lake", "internal/query", "internal/upload", "bench", "e2e/runner", "eval"},
 		"golang.org/x/sys":                         {"internal/sandbox"},
 		"golang.org/x/text":                        {"internal/engine/duckdb", "internal/lexicon", "eval", "cmd/quern"},
 		"github.com/klauspost/compress":            {"internal/engine/duckdb", "internal/server"},
