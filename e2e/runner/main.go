@@ -200,11 +200,11 @@ func (p *program) runEach(ctx context.Context, names, serial []string, into *rep
 	order := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(serial, name) })
 	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 
-	lanes, ctx := errgroup.WithContext(ctx)
+	lanes, running := errgroup.WithContext(ctx)
 	lanes.SetLimit(p.parallel)
 
 	for _, name := range order {
-		lanes.Go(func() error { return p.run(ctx, name, into) })
+		lanes.Go(func() error { return p.run(running, name, into) })
 	}
 
 	if err := lanes.Wait(); err != nil {

@@ -26,3 +26,7 @@ func TestBroken(t *testing.T) { t.Error("this is always wrong") }
 func TestSkipped(t *testing.T) { t.Skip("this tests nothing") }
 
 func TestCrash(*testing.T) { os.Exit(3) }
+
+func TestSerial(t *testing.T) { //nolint:paralleltest // the runner finds this comment
+	t.Log("alone")
+}
