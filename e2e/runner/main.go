@@ -47,7 +47,7 @@ func main() {
 	flag.BoolVar(&o.race, "race", false, "build the tests with the race detector")
 	flag.StringVar(&o.run, "run", "^Test", "run only the tests that match this `pattern`")
 	// Most tests wait for a server, a lease or a process, so more tests run at once than there are cores.
-	flag.IntVar(&o.parallel, "parallel", 4, "run at most `n` tests at the same time")
+	flag.IntVar(&o.parallel, "parallel", 3, "run at most `n` tests at the same time")
 	flag.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end a test after this time")
 	flag.StringVar(&o.json, "json", "", "also write the events of go test to this `file`")
 	flag.IntVar(&o.slowest, "slowest", 10, "list this many of the slowest tests")
