@@ -22,9 +22,9 @@ func TestRunAll(t *testing.T) {
 			run: "^Test(Steady|Broken)$", fails: true, contains: []string{"again, alone: TestBroken", "this is always wrong", "FAIL: TestBroken", "1 passed, 1 failed"},
 		},
 		"a serial test follows the others": {run: "^Test(Steady|Serial)$", contains: []string{"TestSerial\n", "2 passed, 0 failed"}},
-		"a test that skips tests nothing": {run: "^TestSkipped$", fails: true, contains: []string{"FAIL: TestSkipped", "0 passed, 1 failed"}},
-		"a test that ends the process":    {run: "^TestCrash$", fails: true, contains: []string{"FAIL: TestCrash", "0 passed, 1 failed"}},
-		"a pattern without a test":        {run: "^TestNothing$", fails: true},
+		"a test that skips tests nothing":  {run: "^TestSkipped$", fails: true, contains: []string{"FAIL: TestSkipped", "0 passed, 1 failed"}},
+		"a test that ends the process":     {run: "^TestCrash$", fails: true, contains: []string{"FAIL: TestCrash", "0 passed, 1 failed"}},
+		"a pattern without a test":         {run: "^TestNothing$", fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("CHANCE_DIR", t.TempDir())
