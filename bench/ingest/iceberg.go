@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/apache/iceberg-go"
 	icebergcatalog "github.com/apache/iceberg-go/catalog"
@@ -21,6 +22,10 @@ import (
 	"quern.dev/quern/bench/rig"
 	"quern.dev/quern/stack"
 )
+
+// bareTables is held while a table of iceberg-go is in use: its registry of schemes has one entry for "s3", and small measures run at
+// the same time.
+var bareTables sync.Mutex //nolint:gochecknoglobals // guards a registry of the process
 
 // bareTable returns a table of iceberg-go's own SQL catalog, in a database of its own, with its objects in the location
 // p.
@@ -37,6 +42,7 @@ func bareTable(ctx context.Context, p *rig.Location, schema *iceberg.Schema) (ma
 		return nil, nil, err
 	}
 
+	bareTables.Lock()
 	icebergio.Register("s3", func(context.Context, *url.URL, map[string]string) (icebergio.IO, error) { return bareFiles{p}, nil })
 
 	database := stdlib.OpenDBFromPool(pool)
@@ -45,6 +51,7 @@ func bareTable(ctx context.Context, p *rig.Location, schema *iceberg.Schema) (ma
 
 		pool.Close()
 		icebergio.Unregister("s3")
+		bareTables.Unlock()
 		dropDatabase()
 	}
 
