@@ -113,6 +113,13 @@ stop_process() {
   wait_until 10 gone "$1"
 }
 
+# apt_update reads the lists of packages, at most once an hour.
+apt_update() {
+  [[ -z $(find "$TOOLS_DIR/.apt-updated" -mmin -60 2>/dev/null) ]] || return 0
+  apt-get -q update >&2
+  touch "$TOOLS_DIR/.apt-updated"
+}
+
 # apt_install PACKAGE... installs Debian packages, one installation at a time.
 apt_install() {
   [[ $(id -u) == 0 ]] || die "the packages $* are missing, and only root can install them"
@@ -121,10 +128,7 @@ apt_install() {
 
 apt_install_alone() {
   export DEBIAN_FRONTEND=noninteractive
-  if [[ -z $(find "$TOOLS_DIR/.apt-updated" -mmin -60 2>/dev/null) ]]; then
-    apt-get -q update >&2
-    touch "$TOOLS_DIR/.apt-updated"
-  fi
+  apt_update
   apt-get -qy -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold \
     --no-install-recommends install "$@" >&2 </dev/null 9>&-
 }

@@ -7,7 +7,7 @@ import (
 	"quern.dev/quern/internal/icebergrest"
 )
 
-// schemas opens the schemas that statements on Trino read.
+// schemas returns the store of the schemas, one for each statement on Trino.
 func (a *App) schemas() icebergrest.Schemas { return icebergrest.Schemas{DB: a.db, Now: time.Now} }
 
 // trinoCatalog returns the catalog that Trino reads.

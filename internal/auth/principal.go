@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/fault"
 )
 
 // Role is what a caller may do: a viewer reads, an editor also changes, an owner also shares and deletes.
@@ -107,6 +108,15 @@ func (p Principal) Ceiling() Role {
 	default:
 		return p.Token.Role
 	}
+}
+
+// RequireEditor returns Forbidden if the token of the caller may only read.
+func (p Principal) RequireEditor() error {
+	if Editor.Exceeds(p.Ceiling()) {
+		return fault.New(fault.Forbidden, "This needs a token with the role editor.")
+	}
+
+	return nil
 }
 
 // Credential identifies the caller for repeated requests: a person, or one API token of that person. A token with

@@ -114,7 +114,7 @@ func TestTrinoReadsSchemas(t *testing.T) { //nolint:paralleltest // one cluster
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"n":4,"s":4}`}, rows)
 
-	// The name of another statement's schema is of no use, whoever asks.
+	// A statement that knows the name of another statement's schema cannot read it.
 	for _, text := range []string{
 		"SELECT n FROM " + old.Name + ".orders", `SELECT n FROM "` + current.Name + `".leads`, "SELECT n FROM " + c.name + "." + old.Name + ".orders",
 		`SELECT * FROM "Orders 2026/a+b$files"`, `SELECT * FROM "Orders 2026/a+b$snapshots"`, "SELECT * FROM system.runtime.queries", "SELECT * FROM system.metadata.catalogs",

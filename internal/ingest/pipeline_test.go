@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	pipelineEnds = 10 * time.Second // far more than the other stages need to end
+	pipelineEnds = 30 * time.Second // far more than the other stages need to end
 	breaksWithin = time.Minute
 	pipelineHead = 1 << 20     // bytes that arrive before a fetch breaks
 	uploadedKey  = "uploaded-" // and the number of the file
@@ -106,7 +106,7 @@ func newPipelineRun(t *testing.T, c pipelineCase) *pipelineRun {
 	db, log, dir := pgtest.New(t), slog.New(slog.DiscardHandler), t.TempDir()
 
 	config := blobtest.Config(t)
-	config.Client = &http.Client{Transport: p, Timeout: 20 * time.Second}
+	config.Client = &http.Client{Transport: p, Timeout: time.Minute}
 
 	store, err := blob.New(config)
 	require.NoError(t, err)

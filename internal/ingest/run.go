@@ -152,10 +152,11 @@ func (w *working) do(ctx context.Context, lease job.Lease) (err error) {
 	return err
 }
 
-// watchEvery is how often an ingestion looks whether it is still wanted.
+// watchEvery is how often the worker checks whether somebody cancelled the ingestion.
 const watchEvery = 2 * time.Second
 
-// watch stops the ingestion if it was ended elsewhere. Progress tells this too, but there is none while the store does not answer.
+// watch stops the work if somebody cancelled the ingestion. Recording progress also finds that out, but there is no progress while the store
+// does not answer.
 func (w *working) watch(ctx context.Context, i Ingestion) error {
 	for {
 		select {

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Pinned returns Iceberg's metadata of a table as if the table had only one snapshot, as JSON. It is made from rows of
-// the database alone, so it shows nothing of other snapshots, and it also exists for a snapshot that the table's own
-// metadata no longer lists. NotFound if the snapshot does not exist.
+// Pinned returns Iceberg's metadata of a table as JSON, as if the table had only one snapshot. Pinned reads the database and not the stored
+// metadata, so the result contains nothing of other snapshots, and snapshots that the stored metadata no longer lists work, too. The
+// fault is NotFound if the snapshot does not exist.
 func (l *Lake) Pinned(ctx context.Context, t Table, snapshot uuid.UUID) (json.RawMessage, error) {
 	e, err := l.find(ctx, t, snapshot)
 	if err != nil {

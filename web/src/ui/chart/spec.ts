@@ -27,7 +27,7 @@ function monthly(points: readonly Point[]): object {
   const moments = [...new Set(points.map(({ x }) => Number(x)))].toSorted((a, b) => a - b);
   const first = (moment: number) => new Date(moment).getUTCDate() === 1 && moment % 86_400_000 === 0;
   if (moments.length < 2 || moments.length > mostMonths || !moments.every(first)) return {};
-  // A number would become an expression that is not understood without evaluating code, and the axis would be empty.
+  // The ticks are dates, not numbers: the chart library draws an empty axis for numbers when the page may not evaluate code.
   const values = moments.map((one) => ({ year: new Date(one).getUTCFullYear(), month: new Date(one).getUTCMonth() + 1, utc: true }));
   const both = "[utcFormat(datum.value, '%b'), utcFormat(datum.value, '%Y')]";
   const several = new Set(values.map(({ year }) => year)).size > 1;
