@@ -108,16 +108,20 @@ func (d *dialogue) schema(ctx context.Context) (*form.Schema, error) {
 
 	rules := &interpreter{inquiry: q}
 
+	about, err := q.tools.Query.About(ctx, q.who, items, func(catalog.Item) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+
 	// The values that mark rows as sums of others become part of statements, which later steps of the model may see.
 	if d.around.least >= llm.ExposeValues {
 		if err := rules.match(ctx, items, &planner.Request{}); err != nil {
 			return nil, err
 		}
-	}
 
-	about, err := q.tools.Query.About(ctx, q.who, items, func(catalog.Item) bool { return true })
-	if err != nil {
-		return nil, err
+		if _, err := rules.findTotals(ctx, about, func(string) bool { return true }); err != nil {
+			return nil, err
+		}
 	}
 
 	d.known.schema = planner.Schema(planDatasets(q.question, about, rules.totals))

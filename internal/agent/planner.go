@@ -10,6 +10,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/form"
 	"quern.dev/quern/internal/meaning"
 	"quern.dev/quern/internal/planner"
 	"quern.dev/quern/internal/query"
@@ -143,14 +144,6 @@ func begun(before []Event) (chosen *planner.Candidate, done *Step) {
 	return chosen, done
 }
 
-// totals is appended to the question for the value index. It finds the names of rows that are sums of other rows.
-const totals = " . Total . Totals . TOTAL . Grand Total . Subtotal . Summe . Gesamt ."
-
-// isTotal reports whether a value is one of the names in totals, and not only similar: a model Grande is no grand total.
-func isTotal(value string) bool {
-	return slices.ContainsFunc(strings.Split(totals, " . "), func(name string) bool { return strings.EqualFold(strings.Trim(name, " ."), strings.TrimSpace(value)) })
-}
-
 const (
 	planned  = 50 // datasets whose names and definitions are considered
 	profiled = 12 // most likely ones of these, whose profiles are read
@@ -193,6 +186,18 @@ func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
 
 	want.Datasets = planDatasets(q.question, p.datasets, p.totals)
 
+	plan, err := p.follow(ctx, chosen, want)
+	if err != nil {
+		return planner.Plan{}, err
+	}
+
+	isNew, err := p.findTotals(ctx, p.datasets, func(name string) bool { return aggregates(plan, name) })
+	if err != nil || !isNew {
+		return plan, err
+	}
+
+	want.Datasets = planDatasets(q.question, p.datasets, p.totals)
+
 	return p.follow(ctx, chosen, want)
 }
 
@@ -229,7 +234,7 @@ func (p *interpreter) lookUp(ctx context.Context, chosen []catalog.Item, text st
 	}
 
 	matched, err := p.inquiry.tools.Query.Match(ctx, p.inquiry.who, query.MatchRequest{
-		Username: asked.Username, Namespace: asked.Namespace, Seen: local, Question: text + totals,
+		Username: asked.Username, Namespace: asked.Namespace, Seen: local, Question: text + form.TotalNames(),
 	})
 
 	for _, m := range matched.Matches {
@@ -238,7 +243,7 @@ func (p *interpreter) lookUp(ctx context.Context, chosen []catalog.Item, text st
 		switch {
 		case m.End <= len(text):
 			found = append(found, one)
-		case m.Start >= len(text) && !one.Guess && isTotal(m.Value):
+		case m.Start >= len(text) && !one.Guess && form.IsTotal(m.Value):
 			marks = append(marks, one)
 		}
 	}
