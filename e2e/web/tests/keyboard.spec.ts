@@ -65,7 +65,7 @@ test('the main path by keyboard alone', async ({ page }) => {
     await tabTo(page, page.getByLabel('Namespace'));
     await press('Control+a');
     await page.keyboard.type(space);
-    await tabTo(page, page.getByLabel('Dataset'));
+    await tabTo(page, page.getByLabel('Dataset', { exact: true }));
     await tabTo(page, page.getByLabel('Type order_id'));
     await page.keyboard.type('text');
     await expect(page.getByLabel('Type order_id')).toHaveValue('varchar');

@@ -20,7 +20,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
     await page.locator('input[type=file]').setInputFiles({ name: 'orders 2026.csv', mimeType: 'text/csv', buffer: Buffer.from(file) });
     expect(new URL((await part).url()).host).toBe(new URL(process.env['QUERN_S3_ENDPOINT'] ?? '').host);
     await expect(page.getByRole('heading', { name: 'First rows' })).toBeVisible();
-    await expect(page.getByLabel('Dataset')).toHaveValue('orders');
+    await expect(page.getByLabel('Dataset', { exact: true })).toHaveValue('orders');
     await page.getByLabel('Namespace').fill(space);
     await page.getByLabel('Namespace').blur();
   });

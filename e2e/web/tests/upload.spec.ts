@@ -76,11 +76,11 @@ test('rows that do not fit are shown before and after the load', async ({ page }
   await expect(page.getByText('<img src=x onerror=alert(1)>.csv')).toBeVisible();
   await expect(page.getByRole('heading', { name: 'First rows' })).toBeVisible();
   await page.getByLabel('Namespace').fill(space);
-  await page.getByLabel('Dataset').fill('bad name!');
+  await page.getByLabel('Dataset', { exact: true }).fill('bad name!');
   await expect(page.getByText('Letters, digits, dots, dashes and underscores')).toBeVisible();
   await expect(page.getByRole('button', { name: /^Load into/ })).toBeDisabled();
-  await page.getByLabel('Dataset').fill('amounts');
-  await page.getByLabel('Dataset').blur();
+  await page.getByLabel('Dataset', { exact: true }).fill('amounts');
+  await page.getByLabel('Dataset', { exact: true }).blur();
   await page.getByLabel('Type amount').first().selectOption('bigint');
   await page.getByRole('button', { name: `Load into ${space} / amounts` }).click();
   await expect(page.getByText(`199 rows loaded into ${space} / amounts`)).toBeVisible();
@@ -107,7 +107,7 @@ test('a file of a spreadsheet on Windows, dropped anywhere, is mended in the rev
     document.body.dispatchEvent(over);
     document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
   }, [...Buffer.from(text, 'latin1')]);
-  await expect(page.getByLabel('Dataset')).toHaveValue('umsatz');
+  await expect(page.getByLabel('Dataset', { exact: true })).toHaveValue('umsatz');
   const alert = page.getByRole('alert');
   await expect(alert).toContainText('not in UTF-8');
   await alert.getByRole('button', { name: 'Windows-1252' }).click();
