@@ -23,7 +23,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -50,6 +49,7 @@ const (
 	filePartsAtOnce = 4
 
 	cleanupTimeout = 10 * time.Second
+	defaultStalled = 5 * time.Minute // a store may take minutes to assemble a large file
 )
 
 // Config configures the access to the store.
@@ -65,9 +65,10 @@ type Config struct {
 
 	// Client sends the requests. Its Timeout limits each attempt of a call that the store answers at once, and the
 	// wait for the first byte of a read. Calls that transfer the bytes of a file or make the store assemble a file
-	// are limited only by their context.
-	Client *http.Client
-	Now    func() time.Time
+	// may take as long as their context, but fail if no byte moves for the time Stalled; 0 means five minutes.
+	Client  *http.Client
+	Stalled time.Duration
+	Now     func() time.Time
 
 	// MayRemove is called before anything is removed. If it fails, nothing is removed and its error is returned. Nil
 	// allows every removal.
@@ -77,8 +78,8 @@ type Config struct {
 // Store gives access to one prefix of one bucket.
 type Store struct {
 	calls     *s3.Client // with the client's timeout
-	transfers *s3.Client // without a timeout
-	reads     *s3.Client // with the client's timeout until the answer begins
+	transfers *s3.Client // with a timeout only while no byte moves
+	reads     *s3.Client // the same, and with the client's timeout until the answer begins
 	signer    *v4.Signer
 	public    url.URL // address of the prefix for clients
 	keys      aws.Credentials
@@ -126,9 +127,10 @@ func New(c Config) (*Store, error) {
 	transfers.Timeout = 0
 	reads := transfers
 
-	if calls.Timeout > 0 {
-		reads.Transport = beginning{cmp.Or(calls.Transport, http.DefaultTransport), calls.Timeout}
-	}
+	stalled := cmp.Or(c.Stalled, defaultStalled)
+	transport := cmp.Or(calls.Transport, http.DefaultTransport)
+	transfers.Transport = moving{transport, stalled, stalled}
+	reads.Transport = moving{transport, cmp.Or(calls.Timeout, stalled), stalled}
 
 	return &Store{
 		calls:     c.client(&calls),
@@ -143,52 +145,6 @@ func New(c Config) (*Store, error) {
 		now:       c.Now,
 		mayRemove: c.MayRemove,
 	}, nil
-}
-
-// beginning cancels a request whose answer does not begin in time, so that a silent store does not block a reader of
-// a file.
-type beginning struct {
-	next    http.RoundTripper
-	timeout time.Duration
-}
-
-var errSilent = fmt.Errorf("the store did not respond: %w", os.ErrDeadlineExceeded)
-
-func (b beginning) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(r.Context())
-	silent := time.AfterFunc(b.timeout, func() { cancel(errSilent) })
-
-	answer, err := b.next.RoundTrip(r.WithContext(ctx))
-	if silent.Stop() && err == nil {
-		answer.Body = ending{answer.Body, cancel}
-
-		return answer, nil
-	}
-
-	if err == nil {
-		_ = answer.Body.Close()
-	}
-
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-
-	cancel(nil)
-
-	return nil, err
-}
-
-// ending is a body that ends the request when it is closed.
-type ending struct {
-	io.ReadCloser
-
-	cancel context.CancelCauseFunc
-}
-
-func (e ending) Close() error {
-	defer e.cancel(nil)
-
-	return e.ReadCloser.Close()
 }
 
 // address returns the address of the prefix at an endpoint.
