@@ -71,6 +71,7 @@ test('overlays are accessible and work by keyboard', async ({ page }) => {
   await page.keyboard.press('g');
   await page.keyboard.press('d');
   await expect(page).toHaveURL(/\/data$/);
+  await expect(page.getByRole('searchbox')).toBeVisible();
   await page.keyboard.press('/');
   await expect(page.getByRole('searchbox')).toBeFocused();
 });
