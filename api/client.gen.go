@@ -3808,7 +3808,7 @@ type Usage struct {
 
 // UsageItem defines model for UsageItem.
 type UsageItem struct {
-	// Kind What is counted.
+	// Kind What is counted, such as `questions` and `tokens` (of language models). The documentation of limits lists all kinds.
 	Kind string `json:"kind"`
 
 	// Left Absent if there is no limit.
@@ -3816,7 +3816,10 @@ type UsageItem struct {
 
 	// Limit Absent if there is none.
 	Limit *int64 `json:"limit,omitempty"`
-	Used  int64  `json:"used"`
+
+	// ResetsAt When the count begins again.
+	ResetsAt *time.Time `json:"resetsAt,omitempty"`
+	Used     int64      `json:"used"`
 }
 
 // ValueCount defines model for ValueCount.

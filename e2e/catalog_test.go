@@ -114,13 +114,14 @@ func TestCatalogScenarios(t *testing.T) {
 		user := key.token("user")
 		require.Equal(t, http.StatusOK, call(t, http.MethodGet, shared.url+"/user/me", user, "").status)
 		shared.exec(`INSERT INTO usage (account_id, day, kind, amount) SELECT account_id, (now() AT TIME ZONE 'UTC')::date, 'questions', 7 FROM directory_names WHERE username = 'user'`)
-		shared.exec(`INSERT INTO usage (account_id, day, kind, amount) SELECT account_id, (now() AT TIME ZONE 'UTC')::date - 1, 'rows', 3 FROM directory_names WHERE username = 'user'`)
-		shared.exec(`INSERT INTO limits (account_id, kind, amount) SELECT account_id, 'questions', 5 FROM directory_names WHERE username = 'user'`)
-		shared.exec(`INSERT INTO limits (account_id, kind, amount) SELECT account_id, 'bytes', 9 FROM directory_names WHERE username = 'user'`)
+		shared.exec(`INSERT INTO usage (account_id, day, kind, amount) SELECT account_id, (now() AT TIME ZONE 'UTC')::date - 1, 'tokens', 3 FROM directory_names WHERE username = 'user'`)
+		shared.quernd("limit", "set", "--user", "user", "questions", "5")
+		shared.quernd("limit", "set", "--user", "user", "tokens", "9")
 
 		today := time.Now().UTC().Truncate(24 * time.Hour)
 		answer := call(t, http.MethodGet, shared.url+"/user/usage", user, "")
-		require.JSONEq(t, fmt.Sprintf(`{"date": %q, "resetsAt": %q, "items": [{"kind": "bytes", "used": 0, "limit": 9, "left": 9}, {"kind": "questions", "used": 7, "limit": 5, "left": 0}]}`,
+		require.JSONEq(t, fmt.Sprintf(`{"date": %q, "resetsAt": %[2]q, "items": [
+			{"kind": "questions", "used": 7, "limit": 5, "left": 0, "resetsAt": %[2]q}, {"kind": "tokens", "used": 0, "limit": 9, "left": 9, "resetsAt": %[2]q}]}`,
 			today.Format(time.DateOnly), today.AddDate(0, 0, 1).Format(time.RFC3339)), answer.body)
 
 		other := call(t, http.MethodGet, shared.url+"/user/usage", key.token("unused"), "")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ func (p *program) usageCommand() *cobra.Command {
 			{"used", func(u api.UsageItem) any { return u.Used }},
 			{"limit", func(u api.UsageItem) any { return optional(u.Limit) }},
 			{"left", func(u api.UsageItem) any { return optional(u.Left) }},
+			{"resets", func(u api.UsageItem) any { return resets(u.ResetsAt) }},
 		}
 
 		if p.format == "csv" {
@@ -30,15 +32,24 @@ func (p *program) usageCommand() *cobra.Command {
 
 		return one(p, found, func() {
 			if len(found.Items) == 0 {
-				p.out.printf("No usage today. Usage counts the tokens of models.\n")
+				p.out.printf("No usage today, and no limits.\n")
 
 				return
 			}
 
 			p.table(cells(found.Items, columns))
-			p.err.printf("%s\n", p.err.style(dim, "Counted since midnight UTC; resets at "+moment(found.ResetsAt)+"."))
+			p.err.printf("%s\n", p.err.style(dim, "Counted since midnight UTC."))
 		})
 	})
+}
+
+// resets returns when a count begins again, or nil if it does not.
+func resets(at *time.Time) any {
+	if at == nil {
+		return nil
+	}
+
+	return moment(*at)
 }
 
 // optional returns a number, or nil if there is none.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/postgres"
@@ -136,10 +137,10 @@ func (a *App) openModels() (*llm.Models, error) {
 	models, err := llm.New(llm.Config{
 		DB: a.db, Providers: providers, Capture: a.config.Tracing.Capture, Log: a.log, Now: time.Now, Observe: a.observed.model,
 		Settle: func(ctx context.Context, tx postgres.Tx, account uuid.UUID, tokens int64) error {
-			return usage.CountTx(ctx, tx, account, usedTokens, tokens)
+			return usage.Count(ctx, tx, account, catalog.Tokens, tokens)
 		},
 		Admit: func(ctx context.Context, tx postgres.Tx, account uuid.UUID) error {
-			return usage.LeftTx(ctx, tx, account, usedTokens)
+			return usage.Left(ctx, tx, account, catalog.Tokens)
 		},
 	})
 	if err != nil {
@@ -148,9 +149,6 @@ func (a *App) openModels() (*llm.Models, error) {
 
 	return models, nil
 }
-
-// usedTokens is the kind of usage that counts the tokens of models.
-const usedTokens = "tokens"
 
 // directURL returns the address of the database that bypasses any pooler.
 func directURL(c config.Database) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"quern.dev/quern/internal/build"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
@@ -20,7 +21,7 @@ import (
 // as an account or a dataset: the number of series must not grow with the use of the service.
 type observed struct {
 	jobs, runs, store, models, loads, commits *prometheus.HistogramVec
-	tokens                                    *prometheus.CounterVec
+	tokens, limits                            *prometheus.CounterVec
 	conflicts                                 prometheus.Counter
 }
 
@@ -34,7 +35,7 @@ func newObserved() *observed {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 
-	return &observed{
+	o := &observed{
 		jobs: histogram("quern_job_seconds", "Duration of attempts at background jobs. The outcome is done, errored (repeated later) or waited (returned to the queue).", longWork(), "kind", "outcome"),
 		runs: histogram("quern_run_seconds", "Duration of questions, from the worker that began to the answer. The outcome is completed, failed or waiting (for a choice).",
 			[]float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}, "agent", "outcome"),
@@ -52,7 +53,16 @@ func newObserved() *observed {
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "quern_model_tokens_total", Help: "Tokens of language models. The direction is input or output.",
 		}, []string{"model", "direction"}),
+		limits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quern_limit_refused_total", Help: "Requests and calls of models that a limit of an account refused. The kind is that of quernd limit.",
+		}, []string{"kind"}),
 	}
+
+	for _, kind := range catalog.Kinds() {
+		o.limits.WithLabelValues(string(kind)) // it is shown before the first refusal
+	}
+
+	return o
 }
 
 func (o *observed) job(kind string, outcome job.Outcome, took time.Duration) {
@@ -62,6 +72,8 @@ func (o *observed) job(kind string, outcome job.Outcome, took time.Duration) {
 func (o *observed) run(agent string, status run.Status, took time.Duration) {
 	o.runs.WithLabelValues(agent, string(status)).Observe(took.Seconds())
 }
+
+func (o *observed) refused(kind catalog.Kind) { o.limits.WithLabelValues(string(kind)).Inc() }
 
 func (o *observed) load(kind string, status ingest.Status, took time.Duration) {
 	o.loads.WithLabelValues(kind, string(status)).Observe(took.Seconds())
@@ -117,7 +129,7 @@ func (t storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (a *App) registerMetrics() {
 	o := a.observed
-	a.metrics.MustRegister(o.jobs, o.runs, o.store, o.models, o.tokens, o.loads, o.commits, o.conflicts, backlogs{a}, checks{a}, collectors.NewGoCollector(),
+	a.metrics.MustRegister(o.jobs, o.runs, o.store, o.models, o.tokens, o.limits, o.loads, o.commits, o.conflicts, backlogs{a}, checks{a}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
 	is := build.Read()

@@ -48,13 +48,13 @@ func TestTokensAreUsage(t *testing.T) {
 
 	usage, err := catalog.Catalog{DB: app.db, Now: time.Now}.Usage(t.Context(), who)
 	require.NoError(t, err)
-	require.Equal(t, []catalog.Used{{Kind: "tokens", Amount: 25}}, usage.Items)
+	require.Equal(t, []catalog.Used{{Kind: catalog.Tokens, Amount: 25}}, usage.Items)
 
 	require.NoError(t, app.db.Do(t.Context(), func(q postgres.Querier) error {
 		_, err := q.Exec(t.Context(), `INSERT INTO limits (account_id, kind, amount) VALUES ($1, 'tokens', 20)`, who.Account)
 
 		return err
 	}))
-	require.Equal(t, fault.LimitExceeded, fault.From(ask()).Code)
+	require.Equal(t, fault.RateLimited, fault.From(ask()).Code)
 	require.Equal(t, 1, asked, "it is refused before anybody is asked")
 }

@@ -94,7 +94,7 @@ func (a *App) credentials() auth.Credentials {
 // catalog returns the catalog. Its default exposure, for datasets whose owner set none, is the strictest of those that
 // the operator set for external providers.
 func (a *App) catalog() catalog.Catalog {
-	c := catalog.Catalog{DB: a.db, Now: time.Now, DeleteGrace: a.config.Data.DeleteGrace}
+	c := catalog.Catalog{DB: a.db, Now: time.Now, DeleteGrace: a.config.Data.DeleteGrace, Refused: a.observed.refused}
 
 	for _, p := range a.config.Model.Providers {
 		if said := catalog.Exposure(p.Exposure); !p.Local && (c.Exposure == "" || said.Less(c.Exposure)) {

@@ -265,6 +265,9 @@ func (s *session) ask(ctx context.Context, open *Result) (*verified.Question, er
 	})
 }
 
+// longestWait tells a limit on what runs at once from a limit of the day, for which a benchmark does not wait.
+const longestWait = time.Minute
+
 // askWhenRoom asks a question. If the caller has too many runs in progress, it waits for one of them to end.
 func (s *session) askWhenRoom(ctx context.Context, open Result) (run.Run, error) {
 	want := run.Ask{
@@ -288,7 +291,7 @@ func (s *session) askWhenRoom(ctx context.Context, open Result) (run.Run, error)
 			want.Conversation = uuid.Nil // the conversation is full, or was deleted
 
 			continue
-		case !fault.Is(err, fault.RateLimited):
+		case !fault.Is(err, fault.RateLimited) || fault.From(err).RetryAfter > longestWait:
 			return made, err
 		}
 

@@ -22,6 +22,9 @@ type Catalog struct {
 	DeleteGrace time.Duration
 
 	Exposure Exposure // exposure of datasets whose owner has set none; "" means the strictest
+
+	// Refused is called when a limit of an account refuses something. nil means that nobody observes.
+	Refused func(kind Kind)
 }
 
 // Path is the address of a namespace or, if Dataset is set, of a dataset. The Username "self" means the caller.

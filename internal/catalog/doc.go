@@ -15,8 +15,10 @@
 //     index lookup.
 //   - The search document of a dataset is written in the transaction that changes the dataset. A trigger first marks
 //     the document as stale, so that a job writes any document that was missed or was changed by an older program.
+//   - The most specific limit applies to an account: its own, the highest of its groups, that of everyone. Usage is counted in the
+//     transaction that records the work.
 //   - The epoch of a dataset rises when the dataset is cleared, deleted or restored.
 //
 // Faults: NotFound, Forbidden, Conflict (a name that is taken, a namespace that is not empty), ValidationFailed,
-// PreconditionFailed, LimitExceeded.
+// PreconditionFailed, LimitExceeded, RateLimited.
 package catalog

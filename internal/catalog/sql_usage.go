@@ -10,14 +10,48 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const sqlSelectUsage = `
-	SELECT coalesce(u.kind, l.kind), coalesce(u.amount, 0), l.amount
-	FROM (SELECT kind, amount FROM usage WHERE account_id = $1 AND day = $2) u
-	FULL JOIN (SELECT kind, amount FROM limits WHERE account_id = $1) l USING (kind)
-	ORDER BY 1`
+const (
+	// The limit of the account $1 for k.kind: its own, else the highest of its groups, else that of everyone. NULL means no limit.
+	sqlLimit = `
+		nullif(coalesce(
+			(SELECT l.amount FROM limits l WHERE l.account_id = $1 AND l.kind = k.kind),
+			(SELECT max(d.amount) FROM directory_limits d JOIN accounts a ON a.id = $1 AND d.subject_id = ANY (a.groups)
+				WHERE d.subject_kind = 'group' AND d.kind = k.kind),
+			(SELECT d.amount FROM directory_limits d WHERE d.subject_kind = 'everyone' AND d.kind = k.kind)
+		), 9223372036854775807)`
 
-func selectUsage(ctx context.Context, q postgres.Querier, account uuid.UUID, day time.Time) ([]Used, error) {
-	rows, err := q.Query(ctx, sqlSelectUsage, account, day)
+	sqlSelectUsage = `
+		SELECT k.kind, coalesce(u.amount, 0), ` + sqlLimit + `
+		FROM unnest($3::text[]) WITH ORDINALITY AS k (kind, n)
+		LEFT JOIN usage u ON u.account_id = $1 AND u.day = $2 AND u.kind = k.kind
+		ORDER BY k.n`
+
+	// Adds 1 to the first kind.
+	sqlTakeOne = `
+		WITH taken AS (
+			INSERT INTO usage AS u (account_id, day, kind, amount) VALUES ($1, $2, ($3::text[])[1], 1)
+			ON CONFLICT (account_id, day, kind) DO UPDATE SET amount = u.amount + 1 RETURNING kind, amount)
+		SELECT k.kind, coalesce(taken.amount, u.amount, 0), ` + sqlLimit + `
+		FROM unnest($3::text[]) WITH ORDINALITY AS k (kind, n)
+		LEFT JOIN taken ON taken.kind = k.kind
+		LEFT JOIN usage u ON u.account_id = $1 AND u.day = $2 AND u.kind = k.kind
+		ORDER BY k.n`
+
+	// The order of the rows is that of $3, so that no two transactions wait for each other.
+	sqlAddUsage = `
+		INSERT INTO usage AS u (account_id, day, kind, amount) SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
+		ON CONFLICT (account_id, day, kind) DO UPDATE SET amount = u.amount + EXCLUDED.amount`
+)
+
+func selectUsage(ctx context.Context, q postgres.Querier, account uuid.UUID, day time.Time, kinds []Kind) ([]Used, error) {
+	return usedRows(q.Query(ctx, sqlSelectUsage, account, day, kinds))
+}
+
+func takeOne(ctx context.Context, tx pgx.Tx, account uuid.UUID, day time.Time, kinds []Kind) ([]Used, error) {
+	return usedRows(tx.Query(ctx, sqlTakeOne, account, day, kinds))
+}
+
+func usedRows(rows pgx.Rows, err error) ([]Used, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -25,14 +59,8 @@ func selectUsage(ctx context.Context, q postgres.Querier, account uuid.UUID, day
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Used])
 }
 
-const sqlAddUsage = `
-	INSERT INTO usage AS u (account_id, day, kind, amount) VALUES ($1, $2, $3, greatest(0, $4))
-	ON CONFLICT (account_id, day, kind) DO UPDATE SET amount = greatest(0, u.amount + $4)
-	RETURNING amount, (SELECT amount FROM limits WHERE account_id = $1 AND kind = $3)`
+func addUsage(ctx context.Context, q postgres.Querier, account uuid.UUID, day time.Time, kinds []Kind, amounts []int64) error {
+	_, err := q.Exec(ctx, sqlAddUsage, account, day, kinds, amounts)
 
-func addUsage(ctx context.Context, tx pgx.Tx, account uuid.UUID, on Reservation, amount int64) (used Used, err error) {
-	used.Kind = on.Kind
-	err = tx.QueryRow(ctx, sqlAddUsage, account, on.Day, on.Kind, amount).Scan(&used.Amount, &used.Limit)
-
-	return used, err
+	return err
 }

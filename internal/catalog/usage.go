@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,9 +14,31 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
+// Kind is something that is counted for each account and can be limited.
+type Kind string
+
+// The kinds. All count from midnight to midnight UTC.
+const (
+	Questions Kind = "questions"
+	Tokens    Kind = "tokens" // of language models
+)
+
+// Kinds returns all kinds, in the order in which they are shown.
+func Kinds() []Kind { return []Kind{Questions, Tokens} }
+
+// what returns the name of a kind for messages.
+func (k Kind) what() string {
+	switch k {
+	case Tokens:
+		return "tokens of language models"
+	default:
+		return string(k)
+	}
+}
+
 // Used is the amount of one kind that an account has used on a day.
 type Used struct {
-	Kind   string
+	Kind   Kind
 	Amount int64
 	Limit  *int64 // nil means no limit
 }
@@ -22,71 +46,85 @@ type Used struct {
 // Usage is what an account has used today (UTC).
 type Usage struct {
 	Day   time.Time
-	Items []Used
+	Items []Used // without those that have neither a limit nor an amount
 }
 
 // Usage returns what the caller has used today, and the limits.
 func (c Catalog) Usage(ctx context.Context, who auth.Principal) (usage Usage, err error) {
 	usage.Day = c.today()
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
-		usage.Items, err = selectUsage(ctx, q, who.Account, usage.Day)
+		usage.Items, err = selectUsage(ctx, q, who.Account, usage.Day, Kinds())
 
 		return err
 	})
+	usage.Items = slices.DeleteFunc(usage.Items, func(u Used) bool { return u.Amount == 0 && u.Limit == nil })
 
 	return usage, err
 }
 
-// Reservation is an amount that was counted before it was used. It is settled on the day on which it was made.
-type Reservation struct {
-	Day    time.Time
-	Kind   string
-	Amount int64
-}
-
-// ReserveTx counts an amount before it is used, when the actual amount is not known yet.
+// TakeTx counts one of a kind. The row of the account, the day and the kind is locked until the transaction ends, so
+// that concurrent transactions never exceed the limit together. TakeTx also fails if one of the other kinds is used up.
+// It is one statement.
 //
-// Faults: LimitExceeded, naming the limit.
-func (c Catalog) ReserveTx(ctx context.Context, tx postgres.Tx, who auth.Principal, kind string, amount int64) (Reservation, error) {
-	reserved := Reservation{Day: c.today(), Kind: kind, Amount: amount}
-
-	used, err := addUsage(ctx, tx, who.Account, reserved, amount)
-	if err == nil && used.Limit != nil && used.Amount > *used.Limit {
-		err = exceeded(*used.Limit, kind)
+// Faults: RateLimited.
+func (c Catalog) TakeTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, kind Kind, others ...Kind) error {
+	found, err := takeOne(ctx, tx, account, c.today(), append([]Kind{kind}, others...))
+	if err != nil {
+		return err
 	}
 
-	return reserved, err
-}
+	if first := found[0]; first.Limit != nil && first.Amount > *first.Limit {
+		first.Amount-- // without the one that is refused
 
-// SettleTx replaces a reserved amount with the amount that was actually used.
-func (c Catalog) SettleTx(ctx context.Context, tx postgres.Tx, who auth.Principal, reserved Reservation, used int64) error {
-	_, err := addUsage(ctx, tx, who.Account, reserved, used-reserved.Amount)
-
-	return err
-}
-
-// CountTx counts an amount that was used without a reservation.
-func (c Catalog) CountTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, kind string, amount int64) error {
-	_, err := addUsage(ctx, tx, account, Reservation{Day: c.today(), Kind: kind}, amount)
-
-	return err
-}
-
-// LeftTx fails if an account has used up its limit. An account that is below its limit may exceed it by what it uses
-// next.
-//
-// Faults: LimitExceeded.
-func (c Catalog) LeftTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, kind string) error {
-	used, err := addUsage(ctx, tx, account, Reservation{Day: c.today(), Kind: kind}, 0)
-	if err == nil && used.Limit != nil && used.Amount >= *used.Limit {
-		return exceeded(*used.Limit, kind)
+		return c.refuse(first)
 	}
 
-	return err
+	return c.left(found[1:])
 }
 
-func exceeded(limit int64, kind string) error {
-	return fault.New(fault.LimitExceeded, fmt.Sprintf("Today's limit of %d %s is reached. It resets at midnight UTC.", limit, kind))
+// Left fails if an account has used up its limit of one of the kinds. What an account uses after that check can exceed
+// the limit: the amount is known only at the end.
+//
+// Faults: RateLimited.
+func (c Catalog) Left(ctx context.Context, q postgres.Querier, account uuid.UUID, kinds ...Kind) error {
+	found, err := selectUsage(ctx, q, account, c.today(), kinds)
+	if err != nil {
+		return err
+	}
+
+	return c.left(found)
 }
 
-func (c Catalog) today() time.Time { return c.now().Truncate(24 * time.Hour) }
+func (c Catalog) left(found []Used) error {
+	for _, used := range found {
+		if used.Limit != nil && used.Amount >= *used.Limit {
+			return c.refuse(used)
+		}
+	}
+
+	return nil
+}
+
+// Count counts an amount that was used.
+func (c Catalog) Count(ctx context.Context, q postgres.Querier, account uuid.UUID, kind Kind, amount int64) error {
+	return addUsage(ctx, q, account, c.today(), []Kind{kind}, []int64{amount})
+}
+
+// refuse returns the fault for a limit of a day that is used up.
+func (c Catalog) refuse(used Used) error {
+	if c.Refused != nil {
+		c.Refused(used.Kind)
+	}
+
+	resets := c.today().AddDate(0, 0, 1)
+	limit := strconv.FormatInt(*used.Limit, 10)
+
+	e := fault.New(fault.RateLimited, fmt.Sprintf("Your limit of %s %s a day is used up. It resets at %s. GET /user/usage and quern usage show your limits.",
+		limit, used.Kind.what(), resets.Format(time.RFC3339)))
+	e.Subs = []fault.Sub{{Code: "limit." + string(used.Kind), Message: fmt.Sprintf("%d used of %s, resets at %s", used.Amount, limit, resets.Format(time.RFC3339))}}
+	e.RetryAfter = max(time.Second, resets.Sub(c.now()))
+
+	return e
+}
+
+func (c Catalog) today() time.Time { return c.now().UTC().Truncate(24 * time.Hour) }

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,26 +13,24 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const kind = "questions"
-
-func (b *bundle) limit(t tester, who auth.Principal, amount int64) {
-	b.exec(t, `INSERT INTO limits (account_id, kind, amount) VALUES ($1, $2, $3)`, who.Account, kind, amount)
+func (b *bundle) limit(t tester, of LimitOf, amount int64) {
+	require.NoError(t, b.catalog.SetLimit(t.Context(), Limit{Of: of, Kind: Questions, Amount: amount}))
 }
 
-func (b *bundle) reserve(t tester, who auth.Principal, amount int64) (reserved Reservation, err error) {
-	err = b.db.InTx(t.Context(), func(tx postgres.Tx) error {
-		reserved, err = b.catalog.ReserveTx(t.Context(), tx, who, kind, amount)
+// take counts a question.
+func (b *bundle) take(t tester, who auth.Principal) error {
+	return b.db.InTx(t.Context(), func(tx postgres.Tx) error { return b.catalog.TakeTx(t.Context(), tx, who.Account, Questions, Tokens) })
+}
 
-		return err
+// call checks that tokens are left, and counts the tokens of a call.
+func (b *bundle) call(t tester, who auth.Principal, tokens int64) error {
+	return b.db.InTx(t.Context(), func(tx postgres.Tx) error {
+		if err := b.catalog.Left(t.Context(), tx, who.Account, Tokens); err != nil {
+			return err
+		}
+
+		return b.catalog.Count(t.Context(), tx, who.Account, Tokens, tokens)
 	})
-
-	return reserved, err
-}
-
-func (b *bundle) settle(t tester, who auth.Principal, reserved Reservation, used int64) {
-	require.NoError(t, b.db.InTx(t.Context(), func(tx postgres.Tx) error {
-		return b.catalog.SettleTx(t.Context(), tx, who, reserved, used)
-	}))
 }
 
 func (b *bundle) used(t tester, who auth.Principal) []Used {
@@ -47,70 +47,45 @@ func TestUsage(t *testing.T) {
 	ada, bob := b.signIn(t, "ada"), b.signIn(t, "bob")
 
 	require.Empty(t, b.used(t, ada))
+	require.NoError(t, b.take(t, ada), "no limit, unless somebody sets one")
+	require.Equal(t, []Used{{Kind: Questions, Amount: 1}}, b.used(t, ada))
 
-	first, err := b.reserve(t, ada, 1000)
-	require.NoError(t, err, "no limit, unless somebody sets one")
-	b.settle(t, ada, first, 4)
-	require.Equal(t, []Used{{Kind: kind, Amount: 4}}, b.used(t, ada))
+	b.limit(t, LimitOf{User: "ada"}, 2)
+	b.limit(t, LimitOf{User: "bob"}, 0)
+	require.Equal(t, []Used{{Kind: Questions, Limit: new(int64(0))}}, b.used(t, bob), "a limit shows before anything was used")
 
-	b.limit(t, ada, 10)
-	b.limit(t, bob, 0)
-	require.Equal(t, []Used{{Kind: kind, Limit: new(int64(0))}}, b.used(t, bob), "a limit shows before anything was used")
+	require.NoError(t, b.take(t, ada), "exactly the limit")
 
-	second, err := b.reserve(t, ada, 6)
-	require.NoError(t, err, "exactly the limit")
+	var refused []Kind
 
-	_, err = b.reserve(t, ada, 1)
-	require.Equal(t, fault.LimitExceeded, code(err))
-	require.Contains(t, fault.From(err).Message, "10 questions")
-	require.Equal(t, []Used{{Kind: kind, Amount: 10, Limit: new(int64(10))}}, b.used(t, ada), "what was refused does not count")
+	b.catalog.Refused = func(kind Kind) { refused = append(refused, kind) }
+	err := b.take(t, ada)
+	require.Equal(t, fault.RateLimited, code(err))
+	require.Equal(t, []Kind{Questions}, refused)
 
-	b.settle(t, ada, second, 0)
-	require.Equal(t, []Used{{Kind: kind, Amount: 4, Limit: new(int64(10))}}, b.used(t, ada))
+	resets := b.catalog.today().AddDate(0, 0, 1)
+	require.Contains(t, fault.From(err).Message, "2 questions a day is used up. It resets at "+resets.Format(time.RFC3339))
+	require.Equal(t, []fault.Sub{{Code: "limit.questions", Message: "2 used of 2, resets at " + resets.Format(time.RFC3339)}}, fault.From(err).Subs)
+	require.InDelta(t, resets.Sub(b.catalog.now()), fault.From(err).RetryAfter, float64(time.Minute))
+	require.Equal(t, []Used{{Kind: Questions, Amount: 2, Limit: new(int64(2))}}, b.used(t, ada), "what was refused does not count")
+	require.Equal(t, fault.RateLimited, code(b.take(t, bob)))
 
-	_, err = b.reserve(t, bob, 1)
-	require.Equal(t, fault.LimitExceeded, code(err))
-}
-
-// TestUsageOverMidnight checks that settling a reservation on the next day does not change the usage of that day.
-func TestUsageOverMidnight(t *testing.T) {
-	t.Parallel()
-
-	b := newBundle(t)
-	ada := b.signIn(t, "ada")
-	b.limit(t, ada, 10)
-
-	reserved, err := b.reserve(t, ada, 10)
-	require.NoError(t, err)
-
-	yesterday := b.catalog.today()
 	b.passed.Add((24 * time.Hour).Milliseconds())
-	b.settle(t, ada, reserved, 3)
-
-	require.Equal(t, []Used{{Kind: kind, Limit: new(int64(10))}}, b.used(t, ada))
-	require.Equal(t, 3, b.count(t, `SELECT amount FROM usage WHERE account_id = $1 AND day = $2`, ada.Account, yesterday))
-
-	_, err = b.reserve(t, ada, 10)
-	require.NoError(t, err, "a new day")
-	_, err = b.reserve(t, ada, 1)
-	require.Equal(t, fault.LimitExceeded, code(err))
+	require.Equal(t, []Used{{Kind: Questions, Limit: new(int64(2))}}, b.used(t, ada))
+	require.NoError(t, b.take(t, ada), "a new day")
 }
 
-// TestReserveAtOnce checks that concurrent reservations never exceed the limit.
-func TestReserveAtOnce(t *testing.T) {
+// TestTakeAtOnce checks that concurrent transactions never exceed the limit.
+func TestTakeAtOnce(t *testing.T) {
 	t.Parallel()
 
 	b := newBundle(t)
 	ada := b.signIn(t, "ada")
-	b.limit(t, ada, 7)
+	b.limit(t, LimitOf{User: "ada"}, 7)
 
 	var racers []func() error
 	for range 20 {
-		racers = append(racers, func() error {
-			_, err := b.reserve(t, ada, 1)
-
-			return err
-		})
+		racers = append(racers, func() error { return b.take(t, ada) })
 	}
 
 	given := 0
@@ -119,23 +94,23 @@ func TestReserveAtOnce(t *testing.T) {
 		if outcome == "" {
 			given++
 		} else {
-			require.Equal(t, fault.LimitExceeded, outcome)
+			require.Equal(t, fault.RateLimited, outcome)
 		}
 	}
 
 	require.Equal(t, 7, given)
-	require.Equal(t, []Used{{Kind: kind, Amount: 7, Limit: new(int64(7))}}, b.used(t, ada))
+	require.Equal(t, []Used{{Kind: Questions, Amount: 7, Limit: new(int64(7))}}, b.used(t, ada))
 }
 
-// TestReserveGoesWithItsTransaction checks that a transaction that fails after a reservation uses nothing.
-func TestReserveGoesWithItsTransaction(t *testing.T) {
+// TestTakeGoesWithItsTransaction checks that a transaction that fails afterwards uses nothing.
+func TestTakeGoesWithItsTransaction(t *testing.T) {
 	t.Parallel()
 
 	b := newBundle(t)
 	ada := b.signIn(t, "ada")
 
 	require.Error(t, b.db.InTx(t.Context(), func(tx postgres.Tx) error {
-		if _, err := b.catalog.ReserveTx(t.Context(), tx, ada, kind, 5); err != nil {
+		if err := b.catalog.TakeTx(t.Context(), tx, ada.Account, Questions); err != nil {
 			return err
 		}
 
@@ -144,25 +119,74 @@ func TestReserveGoesWithItsTransaction(t *testing.T) {
 	require.Empty(t, b.used(t, ada))
 }
 
-func TestUsageWithoutReservation(t *testing.T) {
+func TestUsageThatIsKnownAfterwards(t *testing.T) {
 	t.Parallel()
 
 	b := newBundle(t)
 	ada := b.signIn(t, "ada")
 
-	count := func(amount int64) error {
-		return b.db.InTx(t.Context(), func(tx postgres.Tx) error {
-			if err := b.catalog.LeftTx(t.Context(), tx, ada.Account, kind); err != nil {
-				return err
-			}
+	require.NoError(t, b.call(t, ada, 7))
+	require.NoError(t, b.catalog.SetLimit(t.Context(), Limit{Of: LimitOf{Everyone: true}, Kind: Tokens, Amount: 10}))
+	require.NoError(t, b.take(t, ada))
+	require.NoError(t, b.call(t, ada, 5), "the last one may exceed the limit: its amount is not known before")
+	require.Equal(t, fault.RateLimited, code(b.call(t, ada, 1)))
+	require.Equal(t, fault.RateLimited, code(b.take(t, ada)), "a question needs tokens")
+	require.Equal(t, []Used{{Kind: Questions, Amount: 1}, {Kind: Tokens, Amount: 12, Limit: new(int64(10))}}, b.used(t, ada))
+}
 
-			return b.catalog.CountTx(t.Context(), tx, ada.Account, kind, amount)
-		})
+// TestWhichLimitApplies checks the precedence of limits: user, the highest of the groups, everyone.
+func TestWhichLimitApplies(t *testing.T) {
+	t.Parallel()
+
+	b := newBundle(t)
+	ada := b.signIn(t, "ada")
+	b.exec(t, `INSERT INTO accounts (id, kind, username, issuer, subject, name, email, groups, seen_at, created_at)
+		VALUES ($1, 'person', 'ada', '', '', '', '', '{analysts,staff}', now(), now())`, ada.Account)
+
+	limit := func() *int64 {
+		for _, used := range b.used(t, ada) {
+			return used.Limit
+		}
+
+		return nil
 	}
 
-	require.NoError(t, count(7))
-	b.limit(t, ada, 10)
-	require.NoError(t, count(5), "the last one may go beyond it: nobody knows beforehand how much it takes")
-	require.Equal(t, fault.LimitExceeded, fault.From(count(1)).Code)
-	require.EqualValues(t, 12, b.used(t, ada)[0].Amount)
+	require.Nil(t, limit())
+	b.limit(t, LimitOf{Everyone: true}, 1)
+	require.EqualValues(t, 1, *limit())
+	b.limit(t, LimitOf{Group: "guests"}, 9)
+	require.EqualValues(t, 1, *limit(), "not a group of hers")
+	b.limit(t, LimitOf{Group: "staff"}, 3)
+	b.limit(t, LimitOf{Group: "analysts"}, 5)
+	require.EqualValues(t, 5, *limit(), "the highest")
+	b.limit(t, LimitOf{User: "ADA"}, 2)
+	require.EqualValues(t, 2, *limit(), "her own, though it is lower")
+
+	list, next, err := b.catalog.Limits(t.Context(), nil, 10)
+	require.NoError(t, err)
+	require.Nil(t, next)
+	require.Equal(t, "everyone 1, group analysts 5, group guests 9, group staff 3, user ada 2", limitTexts(list))
+
+	require.NoError(t, b.catalog.UnsetLimit(t.Context(), LimitOf{User: "ada"}, Questions))
+	require.EqualValues(t, 5, *limit())
+	require.Equal(t, fault.NotFound, code(b.catalog.UnsetLimit(t.Context(), LimitOf{User: "ada"}, Questions)))
+	b.limit(t, LimitOf{Group: "staff"}, Unlimited)
+	require.Nil(t, limit(), "no limit is the highest")
+	require.NoError(t, b.catalog.UnsetLimit(t.Context(), LimitOf{Group: "staff"}, Questions))
+	require.EqualValues(t, 5, *limit())
+	b.limit(t, LimitOf{User: "ada"}, Unlimited)
+	require.Nil(t, limit())
+
+	require.Equal(t, fault.NotFound, code(b.catalog.SetLimit(t.Context(), Limit{Of: LimitOf{User: "nobody"}, Kind: Questions})))
+	require.Equal(t, fault.ValidationFailed, code(b.catalog.SetLimit(t.Context(), Limit{Kind: Questions})), "an empty name must not limit everyone")
+	require.Equal(t, 3, b.count(t, `SELECT count(*) FROM audit WHERE account_id = $1 AND action LIKE 'limit.%'`, ada.Account))
+}
+
+func limitTexts(list []Limit) string {
+	var texts []string
+	for _, l := range list {
+		texts = append(texts, l.Of.String()+" "+strconv.FormatInt(l.Amount, 10))
+	}
+
+	return strings.Join(texts, ", ")
 }

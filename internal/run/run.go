@@ -171,7 +171,7 @@ type Ask struct {
 //
 // Faults: NotFound for a namespace, a dataset or a conversation that the caller cannot see; ValidationFailed for an unknown
 // agent, model or time zone and for a conversation about another namespace; Conflict if the conversation has too many turns;
-// RateLimited if the account has too many runs in progress.
+// RateLimited if the account has too many runs in progress, or has used up a limit of the day.
 func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run, err error) {
 	if _, known := r.Agents[want.Agent]; !known {
 		return Run{}, fault.Invalid("agent", "is not an agent of this service")
@@ -286,6 +286,10 @@ func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace 
 		return r.tooMany(running)
 	}
 
+	if err := r.countTx(ctx, tx, *draft); err != nil {
+		return err
+	}
+
 	if err := r.turnTx(ctx, tx, draft, namespace); err != nil {
 		return err
 	}
@@ -308,6 +312,16 @@ func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace 
 	}
 
 	return r.Jobs().InsertTx(ctx, tx, draft.args(), draft.opts())
+}
+
+// countTx counts the question, and checks the limits of what an answer needs.
+func (r *Runs) countTx(ctx context.Context, tx postgres.Tx, draft Run) error {
+	var needs []catalog.Kind
+	if len(r.Models) > 0 && draft.Question.By != agent.ByRules {
+		needs = append(needs, catalog.Tokens)
+	}
+
+	return r.Catalog.TakeTx(ctx, tx, draft.Account, catalog.Questions, needs...)
 }
 
 // turnTx adds the run to its conversation, which it creates if needed. Runs of the conversation that wait for a choice end.

@@ -96,10 +96,10 @@ func (h handlers) GetUsage(ctx context.Context, _ api.GetUsageRequestObject) (ap
 		return nil, err
 	}
 
-	response := api.GetUsage200JSONResponse{Date: openapi_types.Date{Time: usage.Day}, ResetsAt: usage.Day.AddDate(0, 0, 1), Items: []api.UsageItem{}}
+	response := api.GetUsage200JSONResponse{Date: openapi_types.Date{Time: usage.Day}, ResetsAt: usage.Resets(), Items: []api.UsageItem{}}
 
 	for _, used := range usage.Items {
-		item := api.UsageItem{Kind: used.Kind, Used: used.Amount, Limit: used.Limit}
+		item := api.UsageItem{Kind: string(used.Kind), Used: used.Amount, Limit: used.Limit, ResetsAt: new(usage.Resets())}
 		if used.Limit != nil {
 			item.Left = new(max(0, *used.Limit-used.Amount))
 		}

@@ -2859,7 +2859,7 @@ export interface components {
             items: components["schemas"]["UsageItem"][];
         };
         UsageItem: {
-            /** @description What is counted. */
+            /** @description What is counted, such as `questions` and `tokens` (of language models). The documentation of limits lists all kinds. */
             kind: string;
             /** Format: int64 */
             used: number;
@@ -2873,6 +2873,11 @@ export interface components {
              * @description Absent if there is no limit.
              */
             left?: number;
+            /**
+             * Format: date-time
+             * @description When the count begins again.
+             */
+            resetsAt?: string;
         };
         /** @description A namespace, or one dataset in it. */
         TokenTarget: {
@@ -5597,7 +5602,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One entry for each thing that is counted. */
+            /** @description One entry for each thing that was used today or has a limit. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5612,11 +5617,13 @@ export interface operations {
                      *           "kind": "questions",
                      *           "used": 12,
                      *           "limit": 200,
-                     *           "left": 188
+                     *           "left": 188,
+                     *           "resetsAt": "2026-11-16T00:00:00Z"
                      *         },
                      *         {
-                     *           "kind": "modelTokens",
-                     *           "used": 48211
+                     *           "kind": "tokens",
+                     *           "used": 48211,
+                     *           "resetsAt": "2026-11-16T00:00:00Z"
                      *         }
                      *       ]
                      *     }

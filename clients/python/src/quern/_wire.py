@@ -51,6 +51,7 @@ class UsageItem(TypedDict):
     used: int
     limit: NotRequired[int]
     left: NotRequired[int]
+    resetsAt: NotRequired[str]
 
 
 class TokenTarget(TypedDict):

@@ -18,6 +18,7 @@ from .._version import VERSION
 from ._compat import in_thread, sleep
 
 _AGAIN = {429, 502, 503}
+_LONGEST_WAIT = 60.0
 _AT_WORK = 600.0  # seconds to wait for the outcome of an earlier attempt that is still at work
 _ARRIVED_NEVER = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
@@ -95,6 +96,8 @@ class AsyncHttp:
                 if not at_work and (answer.status_code not in _AGAIN or attempt >= self._retries):
                     raise fault
                 wait = _retry_after(answer)
+                if wait is not None and wait > _LONGEST_WAIT:
+                    raise fault  # a limit of the day, for example
             wait = wait if wait is not None else _pause(attempt)
             await sleep(wait)
             attempt, waited = attempt + (0 if at_work else 1), waited + wait
@@ -223,7 +226,7 @@ def _pause(attempt: int) -> float:
 
 def _retry_after(answer: httpx2.Response) -> float | None:
     said = answer.headers.get("Retry-After", "")
-    return min(float(said), 60.0) if said.isdigit() else None
+    return float(said) if said.isdigit() else None
 
 
 def _fault(answer: httpx2.Response) -> ServiceError:

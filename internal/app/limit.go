@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// LimitOf says for whom a limit is.
+type LimitOf = catalog.LimitOf
+
+// LimitHelp returns the kinds and amounts of limits for the help of commands.
+func LimitHelp() string {
+	return "KIND is " + catalog.KindNames() + ". AMOUNT is a whole number, a size such as 10GiB, or unlimited."
+}
+
+// unlimited is the amount that sets no limit.
+const unlimited = "unlimited"
+
+// SetLimit sets a limit of a user, a group or everyone.
+func (o Operator) SetLimit(ctx context.Context, of LimitOf, kind, amount string) error {
+	limited, err := catalog.ParseKind(kind)
+	if err != nil {
+		return err
+	}
+
+	number, err := parseAmount(amount)
+	if err != nil {
+		return err
+	}
+
+	return o.withCatalog(ctx, func(c catalog.Catalog) error {
+		return o.said(c.SetLimit(ctx, catalog.Limit{Of: of, Kind: limited, Amount: number}), "the limit of %s for %s is %s", kind, of, amountText(number))
+	})
+}
+
+// UnsetLimit removes a limit of a user, a group or everyone.
+func (o Operator) UnsetLimit(ctx context.Context, of LimitOf, kind string) error {
+	limited, err := catalog.ParseKind(kind)
+	if err != nil {
+		return err
+	}
+
+	return o.withCatalog(ctx, func(c catalog.Catalog) error {
+		return o.said(c.UnsetLimit(ctx, of, limited), "the limit of %s for %s is removed", kind, of)
+	})
+}
+
+const limitsPage = 500
+
+// ShowLimits prints all limits.
+func (o Operator) ShowLimits(ctx context.Context) error {
+	return o.withCatalog(ctx, func(c catalog.Catalog) error {
+		table := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "FOR\tKIND\tLIMIT")
+
+		var after *catalog.Limit
+
+		for {
+			page, next, err := c.Limits(ctx, after, limitsPage)
+			if err != nil {
+				return err
+			}
+
+			for _, l := range page {
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", l.Of, l.Kind, amountText(l.Amount))
+			}
+
+			if after = next; next == nil {
+				return table.Flush()
+			}
+		}
+	})
+}
+
+// ShowUsage prints what a user has used today, and the limits that apply to the user.
+func (o Operator) ShowUsage(ctx context.Context, username string) error {
+	return o.withCatalog(ctx, func(c catalog.Catalog) error {
+		usage, err := c.UsageOf(ctx, username)
+		if err != nil {
+			return err
+		}
+
+		table := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "KIND\tUSED\tLIMIT\tRESETS")
+
+		for _, u := range usage.Items {
+			limit := unlimited
+			if u.Limit != nil {
+				limit = amountText(*u.Limit)
+			}
+
+			_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", u.Kind, u.Amount, limit, usage.Resets().Format(time.RFC3339))
+		}
+
+		return table.Flush()
+	})
+}
+
+func (o Operator) withCatalog(ctx context.Context, do func(c catalog.Catalog) error) error {
+	return o.withDatabase(ctx, func(db *postgres.DB) error { return do(catalog.Catalog{DB: db, Now: time.Now}) })
+}
+
+// parseAmount reads a whole number, which may have a unit of bytes, or "unlimited".
+func parseAmount(text string) (int64, error) {
+	if text == unlimited {
+		return catalog.Unlimited, nil
+	}
+
+	digits, factor := text, int64(1)
+
+	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if rest, found := strings.CutSuffix(text, unit); found {
+			digits, factor = rest, int64(1)<<(10*(i+1))
+		}
+	}
+
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || number < 0 || number > (catalog.Unlimited-1)/factor {
+		return 0, fault.Invalid("amount", `must be a whole number such as 200, a size such as 10GiB, or "unlimited"`)
+	}
+
+	return number * factor, nil
+}
+
+func amountText(amount int64) string {
+	if amount == catalog.Unlimited {
+		return unlimited
+	}
+
+	return strconv.FormatInt(amount, 10)
+}

@@ -1,0 +1,191 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Unlimited is the amount of a limit that sets no limit. A user or a group needs it if a limit for everyone must not apply to them.
+const Unlimited = math.MaxInt64
+
+// LimitOf says for whom a limit is: a user, each member of a group of the issuer, or each user.
+type LimitOf struct {
+	User     string
+	Group    string
+	Everyone bool
+}
+
+func (of LimitOf) String() string {
+	switch {
+	case of.User != "":
+		return "user " + of.User
+	case of.Group != "":
+		return "group " + of.Group
+	default:
+		return "everyone"
+	}
+}
+
+// subject returns the key of a limit that is not of a user.
+func (of LimitOf) subject() auth.Subject {
+	if of.Group != "" {
+		return auth.Subject{Kind: auth.SubjectGroup, ID: of.Group}
+	}
+
+	return auth.Subject{Kind: subjectEveryone}
+}
+
+const subjectEveryone = "everyone"
+
+// Limit is a limit that an operator has set.
+type Limit struct {
+	Of     LimitOf
+	Kind   Kind
+	Amount int64
+}
+
+// ParseKind returns the kind with this name.
+//
+// Faults: ValidationFailed.
+func ParseKind(name string) (Kind, error) {
+	if !slices.Contains(Kinds(), Kind(name)) {
+		return "", fault.Invalid("kind", "must be one of "+KindNames())
+	}
+
+	return Kind(name), nil
+}
+
+// KindNames returns the names of all kinds as a text.
+func KindNames() string {
+	var names []string
+	for _, kind := range Kinds() {
+		names = append(names, string(kind))
+	}
+
+	return strings.Join(names, ", ")
+}
+
+// SetLimit sets a limit, or replaces it. It takes effect with the next check on every replica.
+//
+// Faults: NotFound for a user that does not exist.
+func (c Catalog) SetLimit(ctx context.Context, set Limit) error {
+	return c.changeLimit(ctx, set, "limit.set", func(tx postgres.Tx, account uuid.UUID) error {
+		if account != uuid.Nil {
+			return upsertLimit(ctx, tx, account, set.Kind, set.Amount)
+		}
+
+		return upsertSharedLimit(ctx, tx, set.Of.subject(), set.Kind, set.Amount)
+	})
+}
+
+// UnsetLimit removes a limit, so that the next more general one applies.
+//
+// Faults: NotFound.
+func (c Catalog) UnsetLimit(ctx context.Context, of LimitOf, kind Kind) error {
+	return c.changeLimit(ctx, Limit{Of: of, Kind: kind}, "limit.unset", func(tx postgres.Tx, account uuid.UUID) (err error) {
+		var found bool
+		if account != uuid.Nil {
+			found, err = deleteLimit(ctx, tx, account, kind)
+		} else {
+			found, err = deleteSharedLimit(ctx, tx, of.subject(), kind)
+		}
+
+		if err == nil && !found {
+			err = fault.New(fault.NotFound, fmt.Sprintf("There is no limit of %s for %s.", kind, of))
+		}
+
+		return err
+	})
+}
+
+// changeLimit changes a limit in a transaction. The limit of a user is a change of the account, which its audit records. Other limits
+// belong to no account, so no audit records them.
+func (c Catalog) changeLimit(ctx context.Context, of Limit, action string, change func(tx postgres.Tx, account uuid.UUID) error) error {
+	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		switch {
+		case of.Of == LimitOf{}:
+			return fault.Invalid("limit", "needs a user, a group or everyone")
+		case of.Of.User == "":
+			return change(tx, uuid.Nil)
+		}
+
+		account, err := c.limited(ctx, tx, of.Of.User)
+		if err != nil {
+			return err
+		}
+
+		if err := change(tx, account); err != nil {
+			return err
+		}
+
+		return audit.WriteTx(ctx, tx, audit.Entry{
+			Account: account, At: c.now(), Actor: audit.Operator, Action: action, Target: audit.Target{Kind: "account", ID: account.String()}, Detail: string(of.Kind),
+		})
+	})
+}
+
+func (c Catalog) limited(ctx context.Context, q postgres.Querier, username string) (uuid.UUID, error) {
+	account, err := selectAccountID(ctx, q, strings.ToLower(username))
+	if err == nil && account == uuid.Nil {
+		err = fault.New(fault.NotFound, fmt.Sprintf("There is no user %q.", username))
+	}
+
+	return account, err
+}
+
+// Limits returns the limits of groups and of everyone, and then those of users, starting after the given user and kind. next is nil at the
+// end.
+func (c Catalog) Limits(ctx context.Context, after *Limit, most int) (list []Limit, next *Limit, err error) {
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		if after == nil {
+			after = &Limit{}
+
+			if list, err = selectSharedLimits(ctx, q); err != nil {
+				return err
+			}
+		}
+
+		page, err := selectLimits(ctx, q, *after, most)
+		if len(page) == most {
+			next = &page[most-1]
+		}
+
+		list = append(list, page...)
+
+		return err
+	})
+
+	return list, next, err
+}
+
+// UsageOf returns what a user has used today, and the limits that apply to the user.
+//
+// Faults: NotFound.
+func (c Catalog) UsageOf(ctx context.Context, username string) (usage Usage, err error) {
+	var account uuid.UUID
+
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		account, err = c.limited(ctx, q, username)
+
+		return err
+	})
+	if err != nil {
+		return Usage{}, err
+	}
+
+	return c.Usage(ctx, auth.Principal{Account: account})
+}
+
+// Resets returns when the counts of a day begin again.
+func (u Usage) Resets() time.Time { return u.Day.AddDate(0, 0, 1) }
