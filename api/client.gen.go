@@ -3808,7 +3808,7 @@ type Usage struct {
 
 // UsageItem defines model for UsageItem.
 type UsageItem struct {
-	// Kind What is counted, such as `questions` and `tokens` (of language models). The documentation of limits lists all kinds.
+	// Kind What is counted, such as `questions`, `tokens` (of language models) and `storedBytes`. The documentation of limits lists all kinds.
 	Kind string `json:"kind"`
 
 	// Left Absent if there is no limit.
@@ -3817,7 +3817,7 @@ type UsageItem struct {
 	// Limit Absent if there is none.
 	Limit *int64 `json:"limit,omitempty"`
 
-	// ResetsAt When the count begins again.
+	// ResetsAt When the count begins again. Absent for what is stored
 	ResetsAt *time.Time `json:"resetsAt,omitempty"`
 	Used     int64      `json:"used"`
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,7 +147,12 @@ func TestQuotas(t *testing.T) {
 	t.Run("questions", func(t *testing.T) { t.Parallel(); quotaOfQuestions(t, newUser(t, "asks")) })
 	t.Run("many questions at once", func(t *testing.T) { t.Parallel(); quotaOfRace(t, newUser(t, "races")) })
 	t.Run("tokens", func(t *testing.T) { t.Parallel(); quotaOfTokens(t, newUser(t, "talks"), m) })
-	t.Run("which limit applies", func(t *testing.T) { t.Parallel(); quotaOfGroup(t, newUser(t, "belongs", "quota-staff", "quota-analysts")) })
+	t.Run("statements", func(t *testing.T) { t.Parallel(); quotaOfStatements(t, newUser(t, "selects")) })
+	t.Run("stored bytes", func(t *testing.T) { t.Parallel(); quotaOfStore(t, newUser(t, "stores")) })
+	t.Run("which limit applies", func(t *testing.T) {
+		t.Parallel()
+		quotaOfGroup(t, newUser(t, "belongs", "quota-staff", "quota-analysts"))
+	})
 }
 
 func quotaOfQuestions(t *testing.T, u *quotas) {
@@ -257,7 +263,6 @@ func quotaOfTokens(t *testing.T, u *quotas, m *model) {
 	require.EqualValues(t, 0, *over.Left)
 	require.LessOrEqual(t, over.Used-*over.Limit, spent, "the tokens of what was begun before the limit was reached")
 
-	before := len(m.requests())
 	questions := u.usage("questions").Used
 	requireUsedUp(t, u.ask(), "tokens")
 	require.Equal(t, questions, u.usage("questions").Used, "a refused question is not counted")
@@ -274,7 +279,9 @@ func quotaOfTokens(t *testing.T, u *quotas, m *model) {
 	require.Equal(t, "failed", run.Status)
 	require.Equal(t, "RATE_LIMITED", run.Error.Code, "its second call was refused: %s", run.Error.Message)
 	require.Contains(t, run.Error.Message, "resets at")
-	require.Len(t, m.requests(), before+1)
+
+	heard := slices.DeleteFunc(m.requests(), func(body string) bool { return !strings.Contains(body, "Answer with garbage.") })
+	require.Len(t, heard, 1)
 	require.EqualValues(t, 110, u.usage("tokens").Used, "a failed question counts what it used")
 	require.Equal(t, questions+1, u.usage("questions").Used)
 }
@@ -305,8 +312,8 @@ func quotaOfGroup(t *testing.T, u *quotas) {
 	requireUsedUp(t, u.ask(), "questions")
 
 	listed := u.one.quernd("limit", "show")
-	for _, line := range []string{"group quota-analysts  questions  2", "group quota-staff     questions  1", fmt.Sprintf("user %s          questions  0", u.user)} {
-		require.Contains(t, listed, line)
+	for _, line := range []string{"group quota-analysts +questions +2", "group quota-staff +questions +1", "user " + u.user + " +questions +0"} {
+		require.Regexp(t, "(?m)^"+line+"$", listed)
 	}
 
 	u.one.quernd("limit", "unset", "--user", u.user, "questions")
@@ -318,4 +325,155 @@ func quotaOfGroup(t *testing.T, u *quotas) {
 	u.one.quernd("limit", "set", "--everyone", "tokens", "unlimited")
 	require.Contains(t, u.one.quernd("limit", "show"), "everyone")
 	u.one.quernd("limit", "unset", "--everyone", "tokens")
+}
+
+// prepare asks the replicas in turn for an upload of so many bytes.
+func (u *quotas) prepare(bytes int64) *answer {
+	u.t.Helper()
+
+	return call(u.t, http.MethodPost, u.next().url+"/file-upload/prepare", u.bearer, prepareBody(bytes))
+}
+
+func requireNoRoom(t *testing.T, refused *answer) {
+	t.Helper()
+	require.Equal(t, http.StatusUnprocessableEntity, refused.status, refused.body)
+	require.Contains(t, refused.body, `"LIMIT_EXCEEDED"`)
+	require.Contains(t, refused.body, `"limit.storedBytes"`)
+	require.Contains(t, refused.body, "Delete datasets")
+}
+
+// quotaOfStore checks that uploads in progress, loaded files and rows count, and that deleting makes room at once.
+func quotaOfStore(t *testing.T, u *quotas) {
+	rows := u.usage("storedBytes")
+	require.Positive(t, rows.Used, "the data files of the rows")
+	require.Nil(t, rows.ResetsAt)
+
+	u.limit("storedBytes", strconv.FormatInt(rows.Used+100, 10))
+
+	var session struct{ SessionID string }
+
+	accepted := u.prepare(100)
+	require.Equal(t, http.StatusOK, accepted.status, "exactly the limit: %s", accepted.body)
+	accepted.json(t, &session)
+	require.EqualValues(t, 0, *u.usage("storedBytes").Left)
+	requireNoRoom(t, u.prepare(1))
+	requireNoRoom(t, u.post(`{"data": [{"n": 3}]}`))
+
+	aborted := call(t, http.MethodPost, u.one.url+"/file-upload/"+session.SessionID+"/abort", u.bearer, "")
+	require.Less(t, aborted.status, http.StatusMultipleChoices, aborted.body)
+
+	const requests = 24 // of 10 bytes each, of which 10 fit
+
+	var (
+		asking   sync.WaitGroup
+		statuses [requests]int
+	)
+
+	for i := range requests {
+		request := newRequest(t, http.MethodPost, []*service{u.one, u.two}[i%2].url+"/file-upload/prepare", u.bearer, prepareBody(10))
+
+		asking.Go(func() {
+			if answer, err := try(request); err == nil {
+				statuses[i] = answer.status
+			}
+		})
+	}
+
+	asking.Wait()
+
+	count := map[int]int{}
+	for _, status := range statuses {
+		count[status]++
+	}
+
+	require.Equal(t, map[int]int{http.StatusOK: 10, http.StatusUnprocessableEntity: requests - 10}, count)
+
+	content := "n\n" + strings.Repeat("1\n", 200)
+	u.limit("storedBytes", strconv.FormatInt(u.usage("storedBytes").Used+int64(len(content)), 10))
+	u.loaded("", content) // what was uploaded can be loaded, though its rows exceed the limit
+	require.Greater(t, u.usage("storedBytes").Used, *u.usage("storedBytes").Limit)
+	requireNoRoom(t, u.prepare(1))
+
+	full := u.usage("storedBytes").Used
+	require.Equal(t, http.StatusNoContent, u.call(http.MethodDelete, "", "").status)
+	require.LessOrEqual(t, u.usage("storedBytes").Used, full-rows.Used-int64(len(content)), "rows and the loaded file")
+	require.Equal(t, http.StatusOK, u.prepare(1).status, "deleting makes room at once")
+}
+
+// quotaOfStatements checks that statements count their time and the bytes of their data files, and that questions need both.
+func quotaOfStatements(t *testing.T, u *quotas) {
+	run := func(statement string) *answer {
+		return call(t, http.MethodPost, u.next().url+"/query", u.bearer, fmt.Sprintf(`{"username": %q, "namespace": %q, "query": %q}`, u.owner, u.namespace, statement))
+	}
+	counted := func(kind string, least int64) (used int64) {
+		await(t, "the usage is written", func() bool {
+			used = u.usage(kind).Used
+
+			return used >= least
+		})
+
+		return used
+	}
+
+	require.Equal(t, http.StatusOK, run("SELECT sum(n) FROM orders").status)
+
+	file := counted("scannedBytes", 1)
+	require.Equal(t, u.usage("storedBytes").Used, file, "the data file was read once")
+
+	u.limit("scannedBytes", strconv.FormatInt(file+1, 10))
+	require.Equal(t, http.StatusOK, run("SELECT sum(n) FROM orders").status, "one byte is left")
+	require.Equal(t, 2*file, counted("scannedBytes", 2*file))
+	requireUsedUp(t, run("SELECT 1"), "scannedBytes")
+	requireUsedUp(t, u.ask(), "scannedBytes")
+	requireUsedUp(t, call(t, http.MethodGet, u.url()+"/rows", u.bearer, ""), "scannedBytes")
+	u.yesterday("scannedBytes")
+	require.Equal(t, http.StatusOK, run("SELECT 1").status, "a new day")
+
+	// This reads no file, but takes time.
+	await(t, "statements ran for a second", func() bool {
+		require.Equal(t, http.StatusOK, run("SELECT max(hash(i)) FROM range(400000000) t(i)").status)
+
+		return u.usage("querySeconds").Used >= 1
+	})
+	u.limit("querySeconds", "1")
+	requireUsedUp(t, run("SELECT 1"), "querySeconds")
+	requireUsedUp(t, call(t, http.MethodPost, u.two.url+"/query", u.bearer,
+		fmt.Sprintf(`{"username": %q, "namespace": %q, "query": "SELECT 1"}`, u.owner, u.namespace), "Prefer: respond-async"), "querySeconds")
+	requireUsedUp(t, u.ask(), "querySeconds")
+	u.yesterday("querySeconds")
+
+	answered := u.concludes()
+	require.Equal(t, "completed", answered.Status, "%+v", answered.Error)
+	require.Positive(t, counted("scannedBytes", 1), "the statement of a question counts")
+
+	quotaExport(t, u)
+}
+
+// quotaExport checks the usage of all users as CSV.
+func quotaExport(t *testing.T, u *quotas) {
+	t.Helper()
+
+	today := time.Now().UTC()
+	printed := u.one.quernd("usage", "export", "--from", today.AddDate(0, 0, -1).Format(time.DateOnly), "--to", today.Format(time.DateOnly))
+	require.True(t, strings.HasPrefix(printed, "day,username,account,kind,amount\n"), printed)
+
+	for _, of := range []struct {
+		day           time.Time
+		kind, matches string
+	}{
+		{today.AddDate(0, 0, -1), "scannedBytes", `\d+`},
+		{today.AddDate(0, 0, -1), "querySeconds", `[1-9]\d*\.\d{3}`},
+		{today, "scannedBytes", `\d+`},
+		{today, "questions", `1`},
+	} {
+		require.Regexp(t, `(?m)^`+of.day.Format(time.DateOnly)+`,selects,[0-9a-f-]{36},`+of.kind+`,`+of.matches+`$`, printed)
+	}
+
+	only := u.one.quernd("usage", "export", "--from", today.Format(time.DateOnly), "--to", today.Format(time.DateOnly))
+	require.NotContains(t, only, today.AddDate(0, 0, -1).Format(time.DateOnly))
+
+	_, err := u.one.command("usage", "export", "--from", "yesterday", "--to", today.Format(time.DateOnly))
+	require.ErrorContains(t, err, "must be a day such as 2026-11-30")
+	_, err = u.one.command("usage", "export", "--from", today.Format(time.DateOnly), "--to", today.AddDate(0, 0, -1).Format(time.DateOnly))
+	require.ErrorContains(t, err, "must not be before --from")
 }

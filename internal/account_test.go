@@ -34,6 +34,7 @@ const (
 	isListed why = "gets a list of accounts, or of things in accounts, and finds each by its key; each part can be asked for its own"
 	isShared why = "follows a directory from the caller to the accounts that shared something; each part can be asked for its own"
 	isUsed   why = "finds what other accounts have of a dataset that is erased or moved; each part can be asked"
+	isBound  why = "finds the files that others uploaded for datasets of the account; each part can be asked"
 	isKeys   why = "seals the secrets of all accounts with another key of the operator; each part can be asked"
 	inOrder  why = "gives the events of the whole deployment their order"
 	isPart   why = "is the beginning of other statements"
@@ -50,9 +51,12 @@ func acrossAccounts() map[string]why {
 		"catalog.sqlFindWithin":       isShared,
 		"catalog.sqlLockStale":        isDue,
 		"catalog.sqlRank":             isListed,
+		"catalog.sqlSelectDays":       isListed,
 		"catalog.sqlSelectErasable":   isDue,
 		"catalog.sqlSelectLimits":     isListed,
 		"catalog.sqlSelectNamed":      isShared,
+		"catalog.sqlSelectRoom":       isBound,
+		"catalog.sqlSelectStored":     isBound,
 		"catalog.sqlSelectRanked":     isListed,
 		"catalog.sqlStaleDrafts":      isDue,
 		"event.sqlNumber":             inOrder,

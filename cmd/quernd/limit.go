@@ -23,7 +23,9 @@ func setLimit() *cobra.Command {
 	var of app.LimitOf
 
 	command := operate("set KIND AMOUNT", "Set a limit", cobra.ExactArgs(2),
-		func(ctx context.Context, o app.Operator, args []string) error { return o.SetLimit(ctx, of, args[0], args[1]) })
+		func(ctx context.Context, o app.Operator, args []string) error {
+			return o.SetLimit(ctx, of, args[0], args[1])
+		})
 	command.Long = "Set a limit. It replaces an earlier one and takes effect at once on all replicas.\n" + app.LimitHelp()
 	limitFlags(command, &of)
 
@@ -64,4 +66,20 @@ func limitFlags(command *cobra.Command, of *app.LimitOf) {
 	flags.BoolVar(&of.Everyone, "everyone", false, "the limit of each user")
 	command.MarkFlagsOneRequired("user", "group", "everyone")
 	command.MarkFlagsMutuallyExclusive("user", "group", "everyone")
+}
+
+func usage() *cobra.Command {
+	var from, to string
+
+	export := operate("export", "Print what all users used on each day, as CSV", cobra.NoArgs,
+		func(ctx context.Context, o app.Operator, _ []string) error { return o.ExportUsage(ctx, from, to) })
+	export.Flags().StringVar(&from, "from", "", "first day (UTC), such as 2026-11-01")
+	export.Flags().StringVar(&to, "to", "", "last day (UTC), such as 2026-11-30")
+	_ = export.MarkFlagRequired("from") // the flag exists
+	_ = export.MarkFlagRequired("to")
+
+	group := &cobra.Command{Use: "usage", Short: "Export what users used"}
+	group.AddCommand(export)
+
+	return group
 }

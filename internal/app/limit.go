@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/csv"
 	"fmt"
 	"strconv"
 	"strings"
@@ -97,7 +98,12 @@ func (o Operator) ShowUsage(ctx context.Context, username string) error {
 				limit = amountText(*u.Limit)
 			}
 
-			_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", u.Kind, u.Amount, limit, usage.Resets().Format(time.RFC3339))
+			resets := "never"
+			if u.Kind.Resets() {
+				resets = usage.Resets().Format(time.RFC3339)
+			}
+
+			_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", u.Kind, u.Amount, limit, resets)
 		}
 
 		return table.Flush()
@@ -106,6 +112,62 @@ func (o Operator) ShowUsage(ctx context.Context, username string) error {
 
 func (o Operator) withCatalog(ctx context.Context, do func(c catalog.Catalog) error) error {
 	return o.withDatabase(ctx, func(db *postgres.DB) error { return do(catalog.Catalog{DB: db, Now: time.Now}) })
+}
+
+const daysPage = 1000
+
+// ExportUsage prints what all users used from one day to another, both included, as CSV.
+func (o Operator) ExportUsage(ctx context.Context, from, to string) error {
+	first, err := parseDay("from", from)
+	if err != nil {
+		return err
+	}
+
+	last, err := parseDay("to", to)
+	if err != nil {
+		return err
+	}
+
+	if last.Before(first) {
+		return fault.Invalid("to", "must not be before --from")
+	}
+
+	return o.withCatalog(ctx, func(c catalog.Catalog) error {
+		out := csv.NewWriter(o.out)
+		_ = out.Write([]string{"day", "username", "account", "kind", "amount"}) // Error returns its error
+
+		for after, more := (catalog.Day{}), true; more; {
+			page, err := c.Days(ctx, first, last, after, daysPage)
+			if err != nil {
+				return err
+			}
+
+			for _, d := range page {
+				amount := strconv.FormatInt(d.Amount, 10)
+				if d.Kind == catalog.QuerySeconds {
+					amount = fmt.Sprintf("%d.%03d", d.Amount/1000, d.Amount%1000)
+				}
+
+				_ = out.Write([]string{d.Day.Format(time.DateOnly), d.Username, d.Account.String(), string(d.Kind), amount})
+				after = d
+			}
+
+			more = len(page) == daysPage
+		}
+
+		out.Flush()
+
+		return out.Error()
+	})
+}
+
+func parseDay(field, text string) (time.Time, error) {
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return day, fault.Invalid(field, "must be a day such as 2026-11-30")
+	}
+
+	return day, nil
 }
 
 // parseAmount reads a whole number, which may have a unit of bytes, or "unlimited".

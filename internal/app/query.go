@@ -35,7 +35,7 @@ func (a *App) newQuery() *query.Query {
 	a.log.Info("statements", "running", running, "threads", threads, "memory", int64(c.Memory))
 
 	made := query.New(query.Config{
-		DB: a.db, Catalog: a.catalog(), Lake: a.lake, Folder: a.folder, Log: a.log, Now: time.Now, Credentials: a.credentials(),
+		DB: a.db, Catalog: a.catalog(), Lake: a.lake, Folder: a.folder, Log: a.log, Now: time.Now, Credentials: a.credentials(), Meter: a.meter,
 		Engine: engine.New(engine.Config{
 			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: running, Memory: int64(c.Memory), Threads: threads, Disk: int64(c.Disk),
 			Data: math.MaxInt64,

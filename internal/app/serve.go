@@ -23,6 +23,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/disk"
@@ -88,6 +89,7 @@ type App struct {
 	runs          *run.Runs
 	feed          *feed.Feed
 	query         *query.Query
+	meter         *catalog.Meter
 	webhooks      *webhook.Webhooks
 	connections   *connection.Connections
 	tracing       *tracing.Tracing
@@ -132,7 +134,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	}
 
 	uploads := upload.Uploads{
-		DB: a.db, Store: a.store, Now: time.Now, Grace: c.Data.DeleteGrace,
+		DB: a.db, Store: a.store, Now: time.Now, Grace: c.Data.DeleteGrace, Room: a.catalog().RoomTx,
 		MaxOpenSessions: c.Upload.MaxOpenSessions, MaxOpenBytes: int64(c.Upload.MaxOpenBytes), MaxFile: int64(c.Upload.MaxFile),
 	}
 
@@ -140,6 +142,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		return nil, err
 	}
 
+	a.meter = catalog.NewMeter(a.catalog(), a.log)
 	asking := a.newQuery()
 	loading := a.newIngest(uploads, asking)
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
@@ -254,7 +257,7 @@ func (a *App) Run(ctx context.Context) error {
 	failed := make(chan error, len(listeners)+1)
 
 	for _, loop := range []func(context.Context){
-		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.webhooks.Run, a.models.Watch, a.folder.Run,
+		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.webhooks.Run, a.models.Watch, a.meter.Run, a.folder.Run,
 		func(ctx context.Context) { a.watch(ctx, failed) },
 	} {
 		running.Go(func() { a.keep(background, loop) })

@@ -78,8 +78,16 @@ func KindNames() string {
 
 // SetLimit sets a limit, or replaces it. It takes effect with the next check on every replica.
 //
-// Faults: NotFound for a user that does not exist.
+// Faults: NotFound for a user that does not exist; ValidationFailed.
 func (c Catalog) SetLimit(ctx context.Context, set Limit) error {
+	if unit := set.Kind.unit(); set.Amount != Unlimited {
+		if set.Amount < 0 || set.Amount > (Unlimited-1)/unit {
+			return fault.Invalid("amount", "is out of range")
+		}
+
+		set.Amount *= unit
+	}
+
 	return c.changeLimit(ctx, set, "limit.set", func(tx postgres.Tx, account uuid.UUID) error {
 		if account != uuid.Nil {
 			return upsertLimit(ctx, tx, account, set.Kind, set.Amount)
@@ -166,6 +174,12 @@ func (c Catalog) Limits(ctx context.Context, after *Limit, most int) (list []Lim
 		return err
 	})
 
+	for i, l := range list {
+		if l.Amount != Unlimited {
+			list[i].Amount /= l.Kind.unit()
+		}
+	}
+
 	return list, next, err
 }
 
@@ -189,3 +203,24 @@ func (c Catalog) UsageOf(ctx context.Context, username string) (usage Usage, err
 
 // Resets returns when the counts of a day begin again.
 func (u Usage) Resets() time.Time { return u.Day.AddDate(0, 0, 1) }
+
+// Day is what an account used of a kind on a day.
+type Day struct {
+	Day      time.Time
+	Account  uuid.UUID
+	Username string // empty for an account that no longer exists
+	Kind     Kind
+	Amount   int64 // in thousandths of a second for QuerySeconds
+}
+
+// Days returns what all accounts used from one day to another, both included, in the order of accounts, days and kinds, starting after
+// the given entry. The zero Day is before all others.
+func (c Catalog) Days(ctx context.Context, from, to time.Time, after Day, most int) (list []Day, err error) {
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		list, err = selectDays(ctx, q, from, to, after, most)
+
+		return err
+	})
+
+	return list, err
+}

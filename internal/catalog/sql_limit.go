@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,11 @@ const (
 	sqlSelectLimits       = `
 		SELECT n.username, '', l.kind, l.amount FROM directory_names n JOIN limits l ON l.account_id = n.account_id
 		WHERE (n.username, l.kind) > ($1, $2) ORDER BY n.username, l.kind LIMIT $3`
+	sqlSelectDays = `
+		SELECT u.day, u.account_id, coalesce(n.username, ''), u.kind, u.amount
+		FROM usage u LEFT JOIN directory_names n ON n.account_id = u.account_id
+		WHERE (u.account_id, u.day, u.kind) > ($3, $4, $5) AND u.day >= $1 AND u.day <= $2
+		ORDER BY u.account_id, u.day, u.kind LIMIT $6`
 )
 
 func upsertLimit(ctx context.Context, tx pgx.Tx, account uuid.UUID, kind Kind, amount int64) error {
@@ -65,4 +71,13 @@ func limitRows(rows pgx.Rows, err error) ([]Limit, error) {
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (l Limit, err error) {
 		return l, row.Scan(&l.Of.User, &l.Of.Group, &l.Kind, &l.Amount)
 	})
+}
+
+func selectDays(ctx context.Context, q postgres.Querier, from, to time.Time, after Day, most int) ([]Day, error) {
+	rows, err := q.Query(ctx, sqlSelectDays, from, to, after.Account, after.Day, after.Kind, most)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Day])
 }

@@ -37,6 +37,24 @@ const (
 		LEFT JOIN usage u ON u.account_id = $1 AND u.day = $2 AND u.kind = k.kind
 		ORDER BY k.n`
 
+	// What the account $1 stores: the current rows of datasets that are not deleted, the files that were loaded into them, and uploads that
+	// are in progress or wait to be loaded.
+	sqlStored = `
+		((SELECT coalesce(sum(s.byte_count), 0) FROM lake_tables t
+			JOIN lake_snapshots s ON s.account_id = t.account_id AND s.dataset_id = t.dataset_id AND s.id = t.snapshot_id
+			WHERE t.account_id = $1 AND t.removed_at IS NULL)
+		+ (SELECT coalesce(sum(f.size), 0) FROM upload_files f
+			WHERE f.account_id = $1 AND f.bound_dataset IS NULL AND f.removed_at IS NULL AND f.status <> 'aborted')
+		+ (SELECT coalesce(sum(f.size), 0) FROM upload_files f
+			LEFT JOIN lake_tables t ON t.account_id = f.bound_account AND t.dataset_id = f.bound_dataset
+			WHERE f.bound_account = $1 AND f.bound_dataset IS NOT NULL AND f.remove_at IS NULL AND f.removed_at IS NULL AND t.removed_at IS NULL))::bigint`
+
+	sqlSelectStored = `SELECT ` + sqlStored
+
+	sqlSelectRoom = `
+		SELECT l.kind, CASE WHEN l.amount IS NULL THEN 0 ELSE ` + sqlStored + ` END, l.amount
+		FROM (SELECT k.kind, ` + sqlLimit + ` AS amount FROM (SELECT 'storedBytes' AS kind) k) l`
+
 	// The order of the rows is that of $3, so that no two transactions wait for each other.
 	sqlAddUsage = `
 		INSERT INTO usage AS u (account_id, day, kind, amount) SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
@@ -63,4 +81,12 @@ func addUsage(ctx context.Context, q postgres.Querier, account uuid.UUID, day ti
 	_, err := q.Exec(ctx, sqlAddUsage, account, day, kinds, amounts)
 
 	return err
+}
+
+func selectStored(ctx context.Context, q postgres.Querier, account uuid.UUID) (bytes int64, err error) {
+	return bytes, q.QueryRow(ctx, sqlSelectStored, account).Scan(&bytes)
+}
+
+func selectRoom(ctx context.Context, tx pgx.Tx, account uuid.UUID) (stored Used, err error) {
+	return stored, tx.QueryRow(ctx, sqlSelectRoom, account).Scan(&stored.Kind, &stored.Amount, &stored.Limit)
 }

@@ -17,20 +17,39 @@ import (
 // Kind is something that is counted for each account and can be limited.
 type Kind string
 
-// The kinds. All count from midnight to midnight UTC.
+// The kinds. All but StoredBytes count from midnight to midnight UTC.
 const (
-	Questions Kind = "questions"
-	Tokens    Kind = "tokens" // of language models
+	Questions    Kind = "questions"
+	Tokens       Kind = "tokens"       // of language models
+	QuerySeconds Kind = "querySeconds" // time that statements ran; milliseconds in the database
+	ScannedBytes Kind = "scannedBytes" // data files that statements read
+	StoredBytes  Kind = "storedBytes"  // what is stored now: it is computed, not counted
 )
 
 // Kinds returns all kinds, in the order in which they are shown.
-func Kinds() []Kind { return []Kind{Questions, Tokens} }
+func Kinds() []Kind { return []Kind{Questions, Tokens, QuerySeconds, ScannedBytes, StoredBytes} }
+
+// unit returns how many of an amount in the database are one of an amount that is shown.
+func (k Kind) unit() int64 {
+	if k == QuerySeconds {
+		return 1000
+	}
+
+	return 1
+}
+
+// Resets reports whether the kind counts what is used in a day.
+func (k Kind) Resets() bool { return k != StoredBytes }
 
 // what returns the name of a kind for messages.
 func (k Kind) what() string {
 	switch k {
 	case Tokens:
 		return "tokens of language models"
+	case QuerySeconds:
+		return "seconds of statements"
+	case ScannedBytes:
+		return "bytes that statements read"
 	default:
 		return string(k)
 	}
@@ -43,6 +62,16 @@ type Used struct {
 	Limit  *int64 // nil means no limit
 }
 
+// shown returns the amounts in the unit in which they are shown.
+func (u Used) shown() Used {
+	unit := u.Kind.unit()
+	if u.Amount /= unit; u.Limit != nil {
+		u.Limit = new(*u.Limit / unit)
+	}
+
+	return u
+}
+
 // Usage is what an account has used today (UTC).
 type Usage struct {
 	Day   time.Time
@@ -53,11 +82,23 @@ type Usage struct {
 func (c Catalog) Usage(ctx context.Context, who auth.Principal) (usage Usage, err error) {
 	usage.Day = c.today()
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
-		usage.Items, err = selectUsage(ctx, q, who.Account, usage.Day, Kinds())
+		if usage.Items, err = selectUsage(ctx, q, who.Account, usage.Day, Kinds()); err != nil {
+			return err
+		}
+
+		for i := range usage.Items {
+			if item := &usage.Items[i]; item.Kind == StoredBytes {
+				item.Amount, err = selectStored(ctx, q, who.Account)
+			}
+		}
 
 		return err
 	})
 	usage.Items = slices.DeleteFunc(usage.Items, func(u Used) bool { return u.Amount == 0 && u.Limit == nil })
+
+	for i, item := range usage.Items {
+		usage.Items[i] = item.shown()
+	}
 
 	return usage, err
 }
@@ -105,6 +146,31 @@ func (c Catalog) left(found []Used) error {
 	return nil
 }
 
+// RoomTx fails if an account would store more than its limit with the given number of bytes in addition. What the account stores is
+// computed only if there is a limit. The message for other callers says nothing about the account.
+//
+// Faults: LimitExceeded.
+func (c Catalog) RoomTx(ctx context.Context, tx postgres.Tx, who auth.Principal, account uuid.UUID, more int64) error {
+	stored, err := selectRoom(ctx, tx, account)
+	if err != nil || stored.Limit == nil || stored.Amount+more <= *stored.Limit {
+		return err
+	}
+
+	if c.Refused != nil {
+		c.Refused(StoredBytes)
+	}
+
+	if who.Account != account {
+		return fault.New(fault.LimitExceeded, "The owner of the dataset may not store more. The owner can delete datasets to make room, or ask the operator of the service.")
+	}
+
+	e := fault.New(fault.LimitExceeded, fmt.Sprintf("You may store %d bytes. You store %d, and this needs %d more. Delete datasets or abort uploads that you do not need, or load smaller files.",
+		*stored.Limit, stored.Amount, more))
+	e.Subs = []fault.Sub{{Code: "limit." + string(StoredBytes), Message: fmt.Sprintf("%d stored of %d", stored.Amount, *stored.Limit)}}
+
+	return e
+}
+
 // Count counts an amount that was used.
 func (c Catalog) Count(ctx context.Context, q postgres.Querier, account uuid.UUID, kind Kind, amount int64) error {
 	return addUsage(ctx, q, account, c.today(), []Kind{kind}, []int64{amount})
@@ -116,6 +182,7 @@ func (c Catalog) refuse(used Used) error {
 		c.Refused(used.Kind)
 	}
 
+	used = used.shown()
 	resets := c.today().AddDate(0, 0, 1)
 	limit := strconv.FormatInt(*used.Limit, 10)
 

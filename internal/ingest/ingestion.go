@@ -229,6 +229,13 @@ func (g *Ingest) repeated(ctx context.Context, who auth.Principal, dataset catal
 }
 
 func (g *Ingest) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principal, dataset catalog.Dataset, made Ingestion) error {
+	if !made.DryRun {
+		// The files are stored already. How large their rows will be is not known.
+		if err := g.Catalog.RoomTx(ctx, tx, who, made.Account, 0); err != nil {
+			return err
+		}
+	}
+
 	if err := insertIngestion(ctx, tx, made); err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (l Long) audit() audit.Target { return audit.Target{Kind: "statement", ID: 
 
 // Start accepts a long statement. From then on it is processed even if this process ends. Its text is checked when it runs.
 //
-// Faults: ValidationFailed for parameters; RateLimited if the account has too many long statements in progress;
+// Faults: ValidationFailed for parameters; RateLimited if the account has too many long statements in progress, or has used up a limit;
 // LimitExceeded if the results that it keeps are too large.
 func (q *Query) Start(ctx context.Context, who auth.Principal, want Statement, once auth.Once) (made Long, err error) {
 	if _, err := want.Parameters.parse(); err != nil {
@@ -137,6 +137,10 @@ func (q *Query) startTx(ctx context.Context, tx postgres.Tx, draft Long) error {
 		return later(fault.RateLimited, fmt.Sprintf("You have %d long statements queued or running, which is the maximum. Wait for one to finish, or cancel one.", open))
 	case bytes >= q.Longs.MaxBytes:
 		return q.tooLarge(bytes)
+	}
+
+	if err := q.left(ctx, tx, draft.caller); err != nil {
+		return err
 	}
 
 	if err := insertLong(ctx, tx, draft); err != nil {

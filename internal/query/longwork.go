@@ -201,6 +201,8 @@ func (w *longWork) compute(ctx context.Context, to *pieceFile) (ran engine.Ran, 
 	session.Progress = func(p engine.Progress) { w.note(ctx, func(l *Long) { l.Part = p.Part }) }
 
 	r := &running{Query: w.Query, session: session, leave: func() {}, began: w.Now()}
+	r.meter(w.long.account)
+
 	defer r.close()
 
 	result, before, err := r.start(ctx, w.long.caller, want, values)

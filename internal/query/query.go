@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type Config struct {
 	Folder  *disk.Watch // the work folder, for sealed processes and temporary files
 	Log     *slog.Logger
 	Now     func() time.Time
+
+	Meter *catalog.Meter // counts statements; nil means that they are not counted
 
 	Credentials auth.Credentials // checked again before each statement, which may have waited for a slot
 
@@ -142,6 +145,12 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, run func(*running) (*Result, error)) (*Result, error) {
 	began := q.Now()
 
+	if waits == briefly { // a run was checked when its question was asked
+		if err := q.DB.Do(ctx, func(db postgres.Querier) error { return q.left(ctx, db, who) }); err != nil {
+			return nil, err
+		}
+	}
+
 	leave, err := q.gate.enter(ctx, who.Account, waits)
 	if err != nil {
 		return nil, err
@@ -161,6 +170,7 @@ func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, r
 	}
 
 	r := &running{Query: q, session: session, leave: end, began: began}
+	r.meter(who.Account)
 
 	var result *Result
 
@@ -177,6 +187,11 @@ func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, r
 	}
 
 	return result, nil
+}
+
+// left fails if the caller has used up a limit of statements.
+func (q *Query) left(ctx context.Context, db postgres.Querier, who auth.Principal) error {
+	return q.Catalog.Left(ctx, db, who.Account, catalog.QuerySeconds, catalog.ScannedBytes)
 }
 
 // checkRunning is how often the credential of a running statement is checked.
@@ -213,6 +228,8 @@ type running struct {
 	session  *engine.Session
 	leave    func()
 	releases []func()
+	count    func() // counts the statement as usage of the caller; for the first call only
+	scanned  int64  // size of the data files that are read, in bytes
 	began    time.Time
 	action   string // for the audit
 	local    *local // nil if the statement is the server's own
@@ -224,6 +241,7 @@ type running struct {
 // response until the kernel has removed the process. The engine starts another process only after that, so the memory
 // limit still holds.
 func (r *running) close() {
+	r.count()
 	r.leave()
 
 	go func() {
@@ -240,6 +258,12 @@ func (r *running) close() {
 			r.Log.Error("a statement could not be closed", "error", err)
 		}
 	}()
+}
+
+// meter makes the time from now on count as usage of an account.
+func (r *running) meter(account uuid.UUID) {
+	from := r.Now()
+	r.count = sync.OnceFunc(func() { r.Meter.Add(account, r.Now().Sub(from), r.scanned) })
 }
 
 // rows returns the largest number of rows of the result: the default, or a larger LIMIT of the statement up to MaxRows.
@@ -372,6 +396,8 @@ func (r *running) mount(ctx context.Context, reads []resolved) (map[string]strin
 	if size > r.CacheBytes {
 		return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("The statement reads data files of %d bytes, but this server has space for %d. Read fewer datasets, or add a filter that selects fewer data files.", size, r.CacheBytes))
 	}
+
+	r.scanned += size
 
 	release, err := r.Lake.FetchAll(ctx, files, func(path string, n int) error { return r.session.Mount(path, numbers[files[n].Key]) })
 	r.releases = append(r.releases, release)

@@ -192,7 +192,7 @@ func (w *writing) makeFile(ctx context.Context, path string) error {
 		return err
 	}
 
-	r := &running{Query: w.Query, session: session, leave: func() {}, began: w.Now()}
+	r := &running{Query: w.Query, session: session, leave: func() {}, count: func() {}, began: w.Now()} // several callers share the file
 	defer r.close()
 
 	numbers, err := r.mount(ctx, []resolved{one})

@@ -316,7 +316,7 @@ func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace 
 
 // countTx counts the question, and checks the limits of what an answer needs.
 func (r *Runs) countTx(ctx context.Context, tx postgres.Tx, draft Run) error {
-	var needs []catalog.Kind
+	needs := []catalog.Kind{catalog.QuerySeconds, catalog.ScannedBytes}
 	if len(r.Models) > 0 && draft.Question.By != agent.ByRules {
 		needs = append(needs, catalog.Tokens)
 	}

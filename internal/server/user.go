@@ -99,7 +99,11 @@ func (h handlers) GetUsage(ctx context.Context, _ api.GetUsageRequestObject) (ap
 	response := api.GetUsage200JSONResponse{Date: openapi_types.Date{Time: usage.Day}, ResetsAt: usage.Resets(), Items: []api.UsageItem{}}
 
 	for _, used := range usage.Items {
-		item := api.UsageItem{Kind: string(used.Kind), Used: used.Amount, Limit: used.Limit, ResetsAt: new(usage.Resets())}
+		item := api.UsageItem{Kind: string(used.Kind), Used: used.Amount, Limit: used.Limit}
+		if used.Kind.Resets() {
+			item.ResetsAt = new(usage.Resets())
+		}
+
 		if used.Limit != nil {
 			item.Left = new(max(0, *used.Limit-used.Amount))
 		}

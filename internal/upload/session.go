@@ -23,6 +23,9 @@ type Uploads struct {
 	Store *blob.Store
 	Now   func() time.Time
 
+	// Room fails if an account may not store that many bytes more. nil means that there is no limit.
+	Room func(ctx context.Context, tx postgres.Tx, who auth.Principal, account uuid.UUID, more int64) error
+
 	MaxOpenSessions int           // of one account
 	MaxOpenBytes    int64         // total declared size of the files in them
 	MaxFile         int64         // bytes of one file
@@ -96,7 +99,7 @@ type NewFile struct {
 
 // Prepare starts a session.
 //
-// Faults: ValidationFailed, PayloadTooLarge, RateLimited, Forbidden, Unavailable. After Unavailable no session is
+// Faults: ValidationFailed, PayloadTooLarge, LimitExceeded, RateLimited, Forbidden, Unavailable. After Unavailable no session is
 // open: what was started is aborted, and the idempotency key can be used again.
 func (u Uploads) Prepare(ctx context.Context, who auth.Principal, files []NewFile, once auth.Once) (session Session, err error) {
 	if err := mayUpload(who); err != nil {
@@ -143,7 +146,7 @@ func (u Uploads) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principa
 		return u.load(ctx, tx, who, first)
 	}
 
-	if err := u.checkOpen(ctx, tx, session); err != nil {
+	if err := u.checkOpen(ctx, tx, who, session); err != nil {
 		return Session{}, err
 	}
 
@@ -154,18 +157,23 @@ func (u Uploads) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principa
 	return session, audit.WriteTx(ctx, tx, who.Audit(who.Account, session.CreatedAt, "upload.prepare", session.audit()))
 }
 
-func (u Uploads) checkOpen(ctx context.Context, tx postgres.Tx, session Session) error {
+func (u Uploads) checkOpen(ctx context.Context, tx postgres.Tx, who auth.Principal, session Session) error {
 	sessions, bytes, err := countOpen(ctx, tx, session.Account)
 	if err != nil {
 		return err
 	}
 
+	var more int64
 	for _, file := range session.Files {
-		bytes += file.Size
+		more += file.Size
 	}
 
-	if sessions < u.MaxOpenSessions && bytes <= u.MaxOpenBytes {
-		return nil
+	if sessions < u.MaxOpenSessions && bytes+more <= u.MaxOpenBytes {
+		if u.Room == nil {
+			return nil
+		}
+
+		return u.Room(ctx, tx, who, session.Account, more)
 	}
 
 	e := fault.New(fault.RateLimited, fmt.Sprintf(

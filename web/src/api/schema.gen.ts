@@ -2859,7 +2859,7 @@ export interface components {
             items: components["schemas"]["UsageItem"][];
         };
         UsageItem: {
-            /** @description What is counted, such as `questions` and `tokens` (of language models). The documentation of limits lists all kinds. */
+            /** @description What is counted, such as `questions`, `tokens` (of language models) and `storedBytes`. The documentation of limits lists all kinds. */
             kind: string;
             /** Format: int64 */
             used: number;
@@ -2875,7 +2875,7 @@ export interface components {
             left?: number;
             /**
              * Format: date-time
-             * @description When the count begins again.
+             * @description When the count begins again. Absent for what is stored
              */
             resetsAt?: string;
         };
@@ -5602,7 +5602,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One entry for each thing that was used today or has a limit. */
+            /** @description One entry for each thing that was used today, is stored, or has a limit. */
             200: {
                 headers: {
                     [name: string]: unknown;
