@@ -21,7 +21,7 @@ import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
 import { NewToken } from './NewToken';
-import { standing, targetText, type Token, tokens, usage } from './tokens';
+import { amountText, standing, targetText, type Token, tokens, usage } from './tokens';
 
 const text = t.account;
 
@@ -195,10 +195,14 @@ function Usage() {
               <div key={item.kind} className="rounded-md border border-line bg-surface p-4">
                 <dt className="text-text-2">{name}</dt>
                 <dd className="mt-1">
-                  <span className="figure text-xl font-semibold">{formatNumber(item.used)}</span>
-                  {item.limit !== undefined && <span className="figure text-text-2"> {text.of(formatNumber(item.limit))}</span>}
+                  <span className="figure text-xl font-semibold">{amountText(item.kind, item.used)}</span>
+                  {item.limit !== undefined && <span className="figure text-text-2"> {text.of(amountText(item.kind, item.limit))}</span>}
                   {share !== undefined && <Bar share={share} label={name} tone={share >= 1 ? 'danger' : share > 0.8 ? 'warn' : 'accent'} className="mt-3" />}
-                  <span className="mt-2 block text-sm text-text-3">{item.left !== undefined ? text.left(formatNumber(item.left)) : text.noLimit}</span>
+                  <span className="mt-2 block text-sm text-text-3">
+                    {item.left !== undefined ? text.left(amountText(item.kind, item.left)) : text.noLimit}
+                    {' · '}
+                    {item.resetsAt ? text.resets(formatAgo(item.resetsAt)) : text.doesNotReset}
+                  </span>
                 </dd>
               </div>
             );

@@ -1,11 +1,17 @@
 import { expect, it } from 'vitest';
-import { expiryOf, standing, targetText } from './tokens';
+import { amountText, expiryOf, standing, targetText } from './tokens';
 
 const now = Date.parse('2026-11-15T12:00:00Z');
 
 it('names what a token sees', () => {
   expect(targetText({ username: 'ada', namespace: 'shop' }, 'ada')).toBe('shop');
   expect(targetText({ username: 'bob', namespace: 'sales', dataset: 'leads' }, 'ada')).toBe('bob/sales/leads');
+});
+
+it('shows usage in the unit of its kind', () => {
+  expect(amountText('questions', 1200)).toBe('1,200');
+  expect(amountText('storedBytes', 999)).toBe('999 bytes');
+  expect(amountText('querySeconds', 60)).toBe('60 s');
 });
 
 it('says when a token ends', () => {

@@ -1,5 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { api, type Schemas, take } from '~/api/client';
+import { formatBytes, formatNumber } from '~/format/number';
+import { formatDuration } from '~/format/time';
 
 export type Token = Schemas['Token'];
 export type Created = Schemas['CreatedToken'];
@@ -13,6 +15,11 @@ export const tokens = infiniteQueryOptions({
 });
 
 export const usage = queryOptions({ queryKey: ['usage'], queryFn: ({ signal }) => take(api.GET('/user/usage', { signal })) });
+
+/** An amount of usage in the unit of its kind. */
+export function amountText(kind: string, amount: number): string {
+  return kind.endsWith('Bytes') ? formatBytes(amount) : kind.endsWith('Seconds') ? formatDuration(amount) : formatNumber(amount);
+}
 
 /** `shop`, `shop/orders`, with the owner in front if that is somebody else. */
 export function targetText(target: Target, self: string): string {
