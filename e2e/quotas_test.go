@@ -156,6 +156,8 @@ func TestQuotas(t *testing.T) {
 }
 
 func quotaOfQuestions(t *testing.T, u *quotas) {
+	t.Helper()
+
 	require.Equal(t, http.StatusAccepted, u.ask().status, "no limit, unless somebody sets one")
 	require.Equal(t, "the limit of questions for user asks is 3\n", u.one.quernd("limit", "set", "--user", "asks", "questions", "3"))
 
@@ -215,6 +217,8 @@ func acceptedRun(t *testing.T, answer *answer) string {
 
 // quotaOfRace checks that requests at the same time on both replicas do not exceed the limit.
 func quotaOfRace(t *testing.T, u *quotas) {
+	t.Helper()
+
 	const limit, requests = 10, 40
 
 	u.limit("questions", strconv.Itoa(limit))
@@ -248,6 +252,8 @@ func quotaOfRace(t *testing.T, u *quotas) {
 
 // quotaOfTokens checks that tokens are counted when they are used, by failed questions too, and that no call of a model begins at the limit.
 func quotaOfTokens(t *testing.T, u *quotas, m *model) {
+	t.Helper()
+
 	answered := u.concludes()
 	require.Equal(t, "completed", answered.Status, "%+v", answered.Error)
 
@@ -288,6 +294,8 @@ func quotaOfTokens(t *testing.T, u *quotas, m *model) {
 
 // quotaOfGroup checks the precedence of limits. The groups have names of their own, because other users must not be affected.
 func quotaOfGroup(t *testing.T, u *quotas) {
+	t.Helper()
+
 	set := func(of, name string, amount int) {
 		u.one.quernd("limit", "set", of, name, "questions", strconv.Itoa(amount))
 	}
@@ -344,6 +352,8 @@ func requireNoRoom(t *testing.T, refused *answer) {
 
 // quotaOfStore checks that uploads in progress, loaded files and rows count, and that deleting makes room at once.
 func quotaOfStore(t *testing.T, u *quotas) {
+	t.Helper()
+
 	rows := u.usage("storedBytes")
 	require.Positive(t, rows.Used, "the data files of the rows")
 	require.Nil(t, rows.ResetsAt)
@@ -402,6 +412,8 @@ func quotaOfStore(t *testing.T, u *quotas) {
 
 // quotaOfStatements checks that statements count their time and the bytes of their data files, and that questions need both.
 func quotaOfStatements(t *testing.T, u *quotas) {
+	t.Helper()
+
 	run := func(statement string) *answer {
 		return call(t, http.MethodPost, u.next().url+"/query", u.bearer, fmt.Sprintf(`{"username": %q, "namespace": %q, "query": %q}`, u.owner, u.namespace, statement))
 	}
