@@ -3817,7 +3817,7 @@ type UsageItem struct {
 	// Limit Absent if there is none.
 	Limit *int64 `json:"limit,omitempty"`
 
-	// ResetsAt When the count begins again. Absent for what is stored
+	// ResetsAt When the count begins again. Absent for what is stored, which is not counted by day.
 	ResetsAt *time.Time `json:"resetsAt,omitempty"`
 	Used     int64      `json:"used"`
 }

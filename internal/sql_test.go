@@ -98,7 +98,7 @@ func sqlConstants(t *testing.T, file source, ofPackage map[string]ast.Expr) map[
 	// client has no database, but command texts that begin with a verb.
 	exempt := file.pkg == "cmd/quern" || file.pkg == "internal/postgres/pgtest" || file.pkg == "internal/engine/duckdb" || file.pkg == "internal/query" ||
 		file.path == "internal/ingest/keysql.go" ||
-		strings.HasPrefix(file.path, "bench/") || strings.HasPrefix(file.path, "eval/") || file.pkg == "internal/planner" || strings.HasSuffix(file.path, ".gen.go")
+		strings.HasPrefix(file.path, "bench/") || strings.HasPrefix(file.path, "eval/") || file.pkg == "internal/planner" || file.pkg == "internal/form" || strings.HasSuffix(file.path, ".gen.go")
 
 	ast.Inspect(file.tree, func(node ast.Node) bool {
 		literal, ok := node.(*ast.BasicLit)

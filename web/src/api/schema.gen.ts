@@ -2875,7 +2875,7 @@ export interface components {
             left?: number;
             /**
              * Format: date-time
-             * @description When the count begins again. Absent for what is stored
+             * @description When the count begins again. Absent for what is stored, which is not counted by day.
              */
             resetsAt?: string;
         };
