@@ -61,12 +61,19 @@ random_hex() { od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
 
 port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
+# reserve_port PORT NAME succeeds if no other server of this stack has the port. Servers that start at the same time do not answer yet.
+reserve_port() {
+  local file=$STACK_DIR/.ports/$1
+  mkdir -p "$STACK_DIR/.ports"
+  (set -o noclobber && echo "$2" >"$file") 2>/dev/null || [[ $(<"$file") == "$2" ]]
+}
+
 # claim_port NAME chooses the port of a server that is not running: its previous port, or a free one if it has none or
 # another process uses it. Ports are below 32768, where the kernel does not allocate ports for outgoing connections.
 claim_port() {
   local file=$STACK_DIR/$1.port port=
   if [[ -s $file ]]; then port=$(<"$file"); fi
-  while [[ -z $port ]] || port_answers "$port"; do port=$((20000 + RANDOM % 12000)); done
+  while [[ -z $port ]] || port_answers "$port" || ! reserve_port "$port" "$1"; do port=$((20000 + SRANDOM % 12000)); done
   echo "$port" >"$file"
 }
 
