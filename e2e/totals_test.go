@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTotalsAfterLoad checks that figures leave out total rows also before the value index has the rows of the last load.
+// TestTotalsAfterLoad checks that figures leave out total rows even if the value index does not have the rows of the last load yet.
 func TestTotalsAfterLoad(t *testing.T) {
 	t.Parallel()
 

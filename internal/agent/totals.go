@@ -16,9 +16,8 @@ const (
 	maxSearched = 5   // datasets whose rows are searched for one question
 )
 
-// findTotals searches the rows of datasets for total rows if their value index does not have all rows yet. Otherwise a question right after
-// a load would count total rows, and the same question would have another answer later. It reports whether it found any that the index
-// does not have.
+// findTotals searches datasets for total rows that are not in the value index yet, and reports whether it found any. Without this search, a
+// question right after a load would count total rows, and the same question would have another answer later.
 func (p *interpreter) findTotals(ctx context.Context, datasets []query.About, isWanted func(name string) bool) (isNew bool, err error) {
 	searched := 0
 

@@ -5,13 +5,12 @@ import (
 	"encoding/csv"
 	"fmt"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/fault"
-	"quern.dev/quern/internal/postgres"
 )
 
 // LimitOf says for whom a limit is.
@@ -110,10 +109,6 @@ func (o Operator) ShowUsage(ctx context.Context, username string) error {
 	})
 }
 
-func (o Operator) withCatalog(ctx context.Context, do func(c catalog.Catalog) error) error {
-	return o.withDatabase(ctx, func(db *postgres.DB) error { return do(catalog.Catalog{DB: db, Now: time.Now}) })
-}
-
 const daysPage = 1000
 
 // ExportUsage prints what all users used from one day to another, both included, as CSV.
@@ -170,26 +165,21 @@ func parseDay(field, text string) (time.Time, error) {
 	return day, nil
 }
 
-// parseAmount reads a whole number, which may have a unit of bytes, or "unlimited".
+// parseAmount parses the amount of a limit: 0, a number, a size such as 10GiB, or "unlimited".
 func parseAmount(text string) (int64, error) {
-	if text == unlimited {
+	switch text {
+	case unlimited:
 		return catalog.Unlimited, nil
+	case "0": // is no size
+		return 0, nil
 	}
 
-	digits, factor := text, int64(1)
-
-	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if rest, found := strings.CutSuffix(text, unit); found {
-			digits, factor = rest, int64(1)<<(10*(i+1))
-		}
-	}
-
-	number, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || number < 0 || number > (catalog.Unlimited-1)/factor {
+	amount, err := config.ParseBytes(text)
+	if err != nil {
 		return 0, fault.Invalid("amount", `must be a whole number such as 200, a size such as 10GiB, or "unlimited"`)
 	}
 
-	return number * factor, nil
+	return int64(amount), nil
 }
 
 func amountText(amount int64) string {

@@ -134,10 +134,6 @@ func (o Operator) ReleaseUser(ctx context.Context, username string) error {
 			return err
 		}
 
-		if account == uuid.Nil {
-			return noUser(username)
-		}
-
 		if err := shares.BindName(ctx, username, account); err != nil {
 			return err
 		}
@@ -170,9 +166,7 @@ func (o Operator) RestoreDataset(ctx context.Context, path string) error {
 		return err
 	}
 
-	return o.withDatabase(ctx, func(db *postgres.DB) error {
-		return o.said(catalog.Catalog{DB: db, Now: time.Now, DeleteGrace: o.config.Data.DeleteGrace}.RestoreDataset(ctx, at), "%s is restored", at)
-	})
+	return o.withCatalog(ctx, func(c catalog.Catalog) error { return o.said(c.RestoreDataset(ctx, at), "%s is restored", at) })
 }
 
 // TransferDataset transfers OWNER/NAMESPACE/DATASET to another user.
@@ -182,8 +176,8 @@ func (o Operator) TransferDataset(ctx context.Context, path, newOwner string) er
 		return err
 	}
 
-	return o.withDatabase(ctx, func(db *postgres.DB) error {
-		return o.said(catalog.Catalog{DB: db, Now: time.Now}.TransferDataset(ctx, at, newOwner, moveTable(ctx)), "%s now belongs to %s", at, newOwner)
+	return o.withCatalog(ctx, func(c catalog.Catalog) error {
+		return o.said(c.TransferDataset(ctx, at, newOwner, moveTable(ctx)), "%s now belongs to %s", at, newOwner)
 	})
 }
 
@@ -202,8 +196,11 @@ func moveTable(ctx context.Context) func(tx postgres.Tx, from, to lake.Table) er
 	}
 }
 
-func noUser(username string) error {
-	return fault.New(fault.NotFound, fmt.Sprintf("There is no user %q.", username))
+// withCatalog calls do with the catalog of the database.
+func (o Operator) withCatalog(ctx context.Context, do func(c catalog.Catalog) error) error {
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		return do(catalog.Catalog{DB: db, Now: time.Now, DeleteGrace: o.config.Data.DeleteGrace})
+	})
 }
 
 func parsePath(text string) (catalog.Path, error) {
@@ -221,10 +218,6 @@ func (o Operator) Audit(ctx context.Context, username string, limit int) error {
 		account, err := catalog.Catalog{DB: db, Now: time.Now}.AccountID(ctx, username)
 		if err != nil {
 			return err
-		}
-
-		if account == uuid.Nil {
-			return noUser(username)
 		}
 
 		entries, _, err := audit.Log{DB: db}.List(ctx, account, audit.Filter{}, audit.Position{}, limit)

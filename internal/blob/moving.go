@@ -76,8 +76,8 @@ func (s sending) Read(p []byte) (int, error) {
 	return s.ReadCloser.Read(p)
 }
 
-// receiving is the body of an answer. The time runs only while somebody reads, because a slow reader is no fault of the store. The request ends
-// when the body is closed.
+// receiving is the body of an answer. Its timer runs only during a call of Read, because a slow reader is no fault of the store. Close ends
+// the request.
 type receiving struct {
 	io.ReadCloser
 

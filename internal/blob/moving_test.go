@@ -84,7 +84,8 @@ func TestStalled(t *testing.T) {
 	})
 }
 
-// waitFor waits until the client has left. The server notices that only if nothing of the request is left to read, or at the end of the test.
+// waitFor waits until the client disconnects, at most four seconds. A server does not notice that the client disconnected while it has not read
+// the whole request.
 func waitFor(r *http.Request) {
 	select {
 	case <-r.Context().Done():

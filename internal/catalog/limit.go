@@ -16,7 +16,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Unlimited is the amount of a limit that sets no limit. A user or a group needs it if a limit for everyone must not apply to them.
+// Unlimited is the amount that exempts a user or a group from a more general limit.
 const Unlimited = math.MaxInt64
 
 // LimitOf says for whom a limit is: a user, each member of a group of the issuer, or each user.
@@ -37,7 +37,7 @@ func (of LimitOf) String() string {
 	}
 }
 
-// subject returns the key of a limit that is not of a user.
+// subject returns the key of a limit for a group or for everyone.
 func (of LimitOf) subject() auth.Subject {
 	if of.Group != "" {
 		return auth.Subject{Kind: auth.SubjectGroup, ID: of.Group}
@@ -117,8 +117,8 @@ func (c Catalog) UnsetLimit(ctx context.Context, of LimitOf, kind Kind) error {
 	})
 }
 
-// changeLimit changes a limit in a transaction. The limit of a user is a change of the account, which its audit records. Other limits
-// belong to no account, so no audit records them.
+// changeLimit changes a limit in a transaction. The audit of a user records changes of the user's limit. Other limits belong to no account, so
+// no audit records them.
 func (c Catalog) changeLimit(ctx context.Context, of Limit, action string, change func(tx postgres.Tx, account uuid.UUID) error) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		switch {
@@ -128,7 +128,7 @@ func (c Catalog) changeLimit(ctx context.Context, of Limit, action string, chang
 			return change(tx, uuid.Nil)
 		}
 
-		account, err := c.limited(ctx, tx, of.Of.User)
+		account, err := accountOf(ctx, tx, of.Of.User)
 		if err != nil {
 			return err
 		}
@@ -143,17 +143,8 @@ func (c Catalog) changeLimit(ctx context.Context, of Limit, action string, chang
 	})
 }
 
-func (c Catalog) limited(ctx context.Context, q postgres.Querier, username string) (uuid.UUID, error) {
-	account, err := selectAccountID(ctx, q, strings.ToLower(username))
-	if err == nil && account == uuid.Nil {
-		err = fault.New(fault.NotFound, fmt.Sprintf("There is no user %q.", username))
-	}
-
-	return account, err
-}
-
-// Limits returns the limits of groups and of everyone, and then those of users, starting after the given user and kind. next is nil at the
-// end.
+// Limits returns a page of limits, starting after the given user and kind. The first page also has the limits of groups and of everyone. next
+// is nil after the last page.
 func (c Catalog) Limits(ctx context.Context, after *Limit, most int) (list []Limit, next *Limit, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		if after == nil {
@@ -186,14 +177,8 @@ func (c Catalog) Limits(ctx context.Context, after *Limit, most int) (list []Lim
 // UsageOf returns what a user has used today, and the limits that apply to the user.
 //
 // Faults: NotFound.
-func (c Catalog) UsageOf(ctx context.Context, username string) (usage Usage, err error) {
-	var account uuid.UUID
-
-	err = c.DB.Do(ctx, func(q postgres.Querier) error {
-		account, err = c.limited(ctx, q, username)
-
-		return err
-	})
+func (c Catalog) UsageOf(ctx context.Context, username string) (Usage, error) {
+	account, err := c.AccountID(ctx, username)
 	if err != nil {
 		return Usage{}, err
 	}
@@ -213,8 +198,8 @@ type Day struct {
 	Amount   int64 // in thousandths of a second for QuerySeconds
 }
 
-// Days returns what all accounts used from one day to another, both included, in the order of accounts, days and kinds, starting after
-// the given entry. The zero Day is before all others.
+// Days returns what all accounts used from one day to another. Both days are included. The entries are in the order of accounts, days and
+// kinds, and start after the given entry. The zero Day is before all others.
 func (c Catalog) Days(ctx context.Context, from, to time.Time, after Day, most int) (list []Day, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		list, err = selectDays(ctx, q, from, to, after, most)

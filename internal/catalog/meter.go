@@ -11,8 +11,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Meter counts the time and the bytes of statements. It adds them up and writes them once a second, so that a statement does not wait for
-// it and many small statements are one write. A process that is killed loses the counts of its last second. A nil Meter counts nothing.
+// Meter counts the time and the bytes of statements. It writes the sums once a second, so statements do not wait, and many small statements
+// need one write. A process that is killed loses the counts of its last second. A nil Meter counts nothing.
 type Meter struct {
 	catalog Catalog
 	log     *slog.Logger
@@ -49,7 +49,7 @@ func (m *Meter) add(account uuid.UUID, used metered) {
 	m.pending[account] = metered{sum.milliseconds + used.milliseconds, sum.bytes + used.bytes}
 }
 
-// Run writes the counts until ctx ends, and then those that are left.
+// Run writes the counts once a second until ctx ends. Then it writes the remaining counts and returns.
 func (m *Meter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -65,7 +65,7 @@ func (m *Meter) Run(ctx context.Context) {
 	m.write(last)
 }
 
-// write adds the counts to the usage of the accounts. What cannot be written is written later.
+// write adds the counts to the usage of the accounts. If a write fails, the next call repeats it.
 func (m *Meter) write(ctx context.Context) {
 	m.mu.Lock()
 	pending := m.pending

@@ -239,13 +239,24 @@ const bindBatch = 100
 
 func (p Path) String() string { return p.Username + "/" + p.Namespace + "/" + p.Dataset }
 
-// AccountID returns the account that has a username, or uuid.Nil.
+// AccountID returns the account that has a username.
+//
+// Faults: NotFound.
 func (c Catalog) AccountID(ctx context.Context, username string) (id uuid.UUID, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
-		id, err = selectAccountID(ctx, q, strings.ToLower(username))
+		id, err = accountOf(ctx, q, username)
 
 		return err
 	})
 
 	return id, err
+}
+
+func accountOf(ctx context.Context, q postgres.Querier, username string) (uuid.UUID, error) {
+	account, err := selectAccountID(ctx, q, strings.ToLower(username))
+	if err == nil && account == uuid.Nil {
+		err = fault.New(fault.NotFound, fmt.Sprintf("There is no user %q.", username))
+	}
+
+	return account, err
 }

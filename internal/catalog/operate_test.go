@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"quern.dev/quern/internal/auth"
@@ -323,7 +322,6 @@ func TestBindName(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, next.Account, id)
 
-	id, err = b.catalog.AccountID(t.Context(), "nobody")
-	require.NoError(t, err)
-	require.Equal(t, uuid.Nil, id)
+	_, err = b.catalog.AccountID(t.Context(), "nobody")
+	require.True(t, fault.Is(err, fault.NotFound), err)
 }

@@ -29,7 +29,7 @@ const (
 // Kinds returns all kinds, in the order in which they are shown.
 func Kinds() []Kind { return []Kind{Questions, Tokens, QuerySeconds, ScannedBytes, StoredBytes} }
 
-// unit returns how many of an amount in the database are one of an amount that is shown.
+// unit returns the number by which the database multiplies the amounts that are shown.
 func (k Kind) unit() int64 {
 	if k == QuerySeconds {
 		return 1000
@@ -103,9 +103,8 @@ func (c Catalog) Usage(ctx context.Context, who auth.Principal) (usage Usage, er
 	return usage, err
 }
 
-// TakeTx counts one of a kind. The row of the account, the day and the kind is locked until the transaction ends, so
-// that concurrent transactions never exceed the limit together. TakeTx also fails if one of the other kinds is used up.
-// It is one statement.
+// TakeTx counts one of a kind, and fails above its limit. It locks the row of the account, the day and the kind until the transaction ends, so
+// concurrent transactions never exceed the limit together. It also fails if one of the other kinds is used up. It is one statement.
 //
 // Faults: RateLimited.
 func (c Catalog) TakeTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, kind Kind, others ...Kind) error {
@@ -123,8 +122,8 @@ func (c Catalog) TakeTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, 
 	return c.left(found[1:])
 }
 
-// Left fails if an account has used up its limit of one of the kinds. What an account uses after that check can exceed
-// the limit: the amount is known only at the end.
+// Left fails if an account has used up its limit of one of the kinds. Work that begins after the check can exceed the limit, because
+// its amount is known only at its end.
 //
 // Faults: RateLimited.
 func (c Catalog) Left(ctx context.Context, q postgres.Querier, account uuid.UUID, kinds ...Kind) error {
@@ -146,8 +145,8 @@ func (c Catalog) left(found []Used) error {
 	return nil
 }
 
-// RoomTx fails if an account would store more than its limit with the given number of bytes in addition. What the account stores is
-// computed only if there is a limit. The message for other callers says nothing about the account.
+// RoomTx fails if an account would exceed its limit by storing the given number of additional bytes. It adds up what the account stores only
+// if there is a limit. If the caller is not the owner of the account, the message contains no amounts.
 //
 // Faults: LimitExceeded.
 func (c Catalog) RoomTx(ctx context.Context, tx postgres.Tx, who auth.Principal, account uuid.UUID, more int64) error {

@@ -164,7 +164,7 @@ func parse(sample any, text string) (any, error) {
 	case Origin:
 		return parseOrigin(text)
 	case Bytes:
-		return parseBytes(text)
+		return ParseBytes(text)
 	case bool:
 		return number(strconv.ParseBool(text))("must be true or false")
 	case int:

@@ -56,7 +56,8 @@ func parseOrigin(text string) (Origin, error) {
 // Bytes is a size: a number with an optional unit, KiB, MiB or GiB.
 type Bytes int64
 
-func parseBytes(text string) (Bytes, error) {
+// ParseBytes parses a size.
+func ParseBytes(text string) (Bytes, error) {
 	number, factor := text, int64(1)
 
 	for i, unit := range []string{"KiB", "MiB", "GiB"} {

@@ -23,7 +23,7 @@ type Uploads struct {
 	Store *blob.Store
 	Now   func() time.Time
 
-	// Room fails if an account may not store that many bytes more. nil means that there is no limit.
+	// Room returns a fault if an account would exceed its limit by storing that many additional bytes. Nil means no limit.
 	Room func(ctx context.Context, tx postgres.Tx, who auth.Principal, account uuid.UUID, more int64) error
 
 	MaxOpenSessions int           // of one account
