@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,10 @@ func TestTotalsAfterLoad(t *testing.T) {
 			if c.settings != nil {
 				d.profiled()
 			}
+
+			// Suggestions read the same plans, and run no statement.
+			suggested := call(t, http.MethodGet, s.url+"/query/suggestions?username=ada&namespace="+d.namespace+"&dataset=orders&limit=4", d.bearer, "")
+			require.Equal(t, http.StatusOK, suggested.status, suggested.body)
 
 			require.InDelta(t, c.before, total(d).cells(t)["total amount"], 0)
 

@@ -149,13 +149,28 @@ const (
 	profiled = 12 // most likely ones of these, whose profiles are read
 )
 
-// candidates interprets the question, using only what the caller may see.
+// candidates interprets the question, using only what the caller may see. It may run a statement.
 func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
+	plan, again, err := p.plan(ctx)
+	if err != nil {
+		return planner.Plan{}, err
+	}
+
+	isNew, err := p.findTotals(ctx, p.datasets, func(name string) bool { return aggregates(plan, name) })
+	if err != nil || !isNew {
+		return plan, err
+	}
+
+	return again()
+}
+
+// plan interprets the question without running a statement. again interprets it once more, with the total rows that are known by then.
+func (p *interpreter) plan(ctx context.Context) (made planner.Plan, again func() (planner.Plan, error), err error) {
 	q := p.inquiry
 
 	chosen, err := q.choose(ctx, planned)
 	if err != nil {
-		return planner.Plan{}, err
+		return planner.Plan{}, nil, err
 	}
 
 	today, _ := q.question.today(q.tools.Now())
@@ -168,7 +183,7 @@ func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
 	}
 
 	if unmatched := <-matched; err != nil || unmatched != nil {
-		return planner.Plan{}, cmp.Or(err, unmatched)
+		return planner.Plan{}, nil, cmp.Or(err, unmatched)
 	}
 
 	if len(chosen) > profiled {
@@ -181,24 +196,18 @@ func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
 	}
 
 	if p.datasets, err = q.tools.Query.About(ctx, q.who, chosen, func(catalog.Item) bool { return true }); err != nil {
-		return planner.Plan{}, err
+		return planner.Plan{}, nil, err
 	}
 
-	want.Datasets = planDatasets(q.question, p.datasets, p.totals)
+	again = func() (planner.Plan, error) {
+		want.Datasets = planDatasets(q.question, p.datasets, p.totals)
 
-	plan, err := p.follow(ctx, chosen, want)
-	if err != nil {
-		return planner.Plan{}, err
+		return p.follow(ctx, chosen, want)
 	}
 
-	isNew, err := p.findTotals(ctx, p.datasets, func(name string) bool { return aggregates(plan, name) })
-	if err != nil || !isNew {
-		return plan, err
-	}
+	made, err = again()
 
-	want.Datasets = planDatasets(q.question, p.datasets, p.totals)
-
-	return p.follow(ctx, chosen, want)
+	return made, again, err
 }
 
 // matchAside calls match in a goroutine and sends its error on the channel when it has ended.

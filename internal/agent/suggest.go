@@ -112,7 +112,7 @@ func (t Tools) understood(ctx context.Context, who auth.Principal, d catalog.Ite
 		asked.Datasets = []string{d.Name}
 	}
 
-	plan, err := (&interpreter{inquiry: &inquiry{tools: t, who: who, question: asked}}).candidates(ctx)
+	plan, _, err := (&interpreter{inquiry: &inquiry{tools: t, who: who, question: asked}}).plan(ctx)
 	if err != nil || plan.Outcome != planner.Answer {
 		return "", err
 	}
