@@ -132,10 +132,11 @@ func (r *report) red() (list []string) {
 	return list
 }
 
-// logLines is the maximum number of lines shown of a log, counted from its end, where the reason of a failure is.
+// logLines is the maximum number of lines shown of each part of a log, counted from its end.
 const logLines = 300
 
-// writeLogs prints the logs of failed tests.
+// writeLogs prints the logs of failed tests: first what their services logged, then what the tests wrote. Most lines are of services,
+// and they would hide the reason of the failure.
 func (r *report) writeLogs(names []string) {
 	for _, name := range names {
 		log := r.logs[name]
@@ -143,12 +144,22 @@ func (r *report) writeLogs(names []string) {
 			continue
 		}
 
-		lines := strings.SplitAfter(log.String(), "\n")
-		lines = lines[max(0, len(lines)-logLines):]
+		var services, test []string
 
-		fmt.Fprintf(r.out, "--- log of %s\n%s\n", name, strings.Join(lines, ""))
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, `"level":"`) {
+				services = append(services, line)
+			} else {
+				test = append(test, line)
+			}
+		}
+
+		fmt.Fprintf(r.out, "--- log of %s\n%s%s\n", name, last(services), last(test))
 	}
 }
+
+// last joins the last lines.
+func last(lines []string) string { return strings.Join(lines[max(0, len(lines)-logLines):], "") }
 
 func (r *report) writeSlowest(count int) {
 	var names []string

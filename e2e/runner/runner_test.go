@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,24 @@ func TestReport(t *testing.T) {
 
 	r.note("TestC", event{Action: "pass", Test: "TestC"})
 	require.Equal(t, []string{"TestA", "TestNeverEnded"}, r.failed([]string{"TestA", "TestC", "TestNeverEnded"}))
+}
+
+// TestReportLogs checks that the lines of services do not hide what the test wrote.
+func TestReportLogs(t *testing.T) {
+	t.Parallel()
+
+	var out bytes.Buffer
+
+	r := newReport(&out)
+	r.note("TestA", event{Action: "output", Test: "TestA", Output: "expected 1, actual 2\n"})
+
+	for range 2 * logLines {
+		r.note("TestA", event{Action: "output", Test: "TestA", Output: `{"level":"INFO"}` + "\n"})
+	}
+
+	r.writeLogs([]string{"TestA"})
+	require.True(t, strings.HasSuffix(out.String(), "expected 1, actual 2\n\n"), out.String())
+	require.Equal(t, logLines, strings.Count(out.String(), "INFO"))
 }
 
 // TestSerialTests checks that the tests that measure times are found and run alone.
