@@ -104,13 +104,15 @@ type service struct {
 	exited   chan struct{} // closed when the process has ended
 }
 
-// start runs quernd with a new location in the object store. Unless the settings name others, it has a new database and the
-// shared realm. Settings are NAME=value and replace the defaults; the environment has nothing else. The process ends with the
-// test. It must end without an error, and its log must not contain secrets.
+// start runs quernd. Unless the settings name others, it has a new location in the object store, a new database and the shared
+// realm. Settings are NAME=value and replace the defaults; the environment has nothing else. The process ends with the test. It
+// must end without an error, and its log must not contain secrets.
 func start(t *testing.T, settings ...string) *service {
 	t.Helper()
 
 	s := &service{t: t, written: &output{}, place: newPlace(t)}
+	s.place.prefix = cmp.Or(setting(settings, "QUERN_S3_PREFIX"), s.place.prefix)
+
 	if s.databaseURL = setting(settings, "QUERN_DATABASE_URL"); s.databaseURL == "" {
 		s.databaseURL = migratedDatabase(t)
 	}

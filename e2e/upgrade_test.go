@@ -1,0 +1,327 @@
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/stretchr/testify/require"
+)
+
+//nolint:gochecknoglobals // a flag of the tests
+var recordInstallation = flag.String("installation", "", "record an installation of this version in the `folder` of testdata/installations")
+
+// installations is the folder with what earlier versions stored.
+const installations = "testdata/installations"
+
+// installation is the file installation.json of an installation that an earlier version made. The files database.sql.gz and
+// store.tar.gz beside it are its database and its objects.
+type installation struct {
+	Prefix    string `json:"prefix"` // location in the store; the metadata of tables contains it
+	Secret    string `json:"secret"` // of API tokens
+	SourceKey string `json:"sourceKey"`
+	Owner     string `json:"owner"` // API token of the user ada, who owns everything
+	Reader    string `json:"reader"`
+
+	// Answers are the bodies that the earlier version returned to GET requests, by the path of the request.
+	Answers map[string]json.RawMessage `json:"answers"`
+}
+
+// settings keep everything that an installation contains, regardless of its age.
+func (i installation) settings() []string {
+	return []string{
+		"QUERN_S3_PREFIX=" + i.Prefix, "QUERN_SECRET=" + i.Secret, "QUERN_SOURCE_KEY=" + i.SourceKey,
+		"QUERN_DELETE_GRACE=87600h", "QUERN_SNAPSHOT_RETENTION=87600h",
+	}
+}
+
+// TestUpgrade continues installations that earlier versions made: the migrations are killed and run again, every answer of the earlier
+// version is still given, and the datasets accept new rows. To record an installation of this version:
+//
+//	go test -tags scripted ./e2e -run TestUpgrade -installation NAME
+func TestUpgrade(t *testing.T) { //nolint:tparallel // the installations share a location
+	t.Parallel()
+
+	if *recordInstallation != "" {
+		record(t, filepath.Join(installations, *recordInstallation))
+	}
+
+	folders, err := os.ReadDir(installations)
+	require.NoError(t, err)
+	require.NotEmpty(t, folders)
+
+	for _, folder := range folders {
+		t.Run(folder.Name(), func(t *testing.T) { upgrade(t, filepath.Join(installations, folder.Name())) })
+	}
+}
+
+// upgrade restores an installation, migrates it and uses it.
+func upgrade(t *testing.T, folder string) {
+	t.Helper()
+
+	var old installation
+
+	content, err := os.ReadFile(filepath.Join(folder, "installation.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(content, &old))
+
+	there := locate(t, old.Prefix)
+	there.clear()
+	there.unpack(filepath.Join(folder, "store.tar.gz"))
+
+	database := createDatabase(t)
+	dumped := filepath.Join(t.TempDir(), "database.sql")
+	require.NoError(t, os.WriteFile(dumped, unzipped(t, filepath.Join(folder, "database.sql.gz")), 0o600))
+	undump(t, database, dumped)
+
+	for wait := 20 * time.Millisecond; wait < time.Second; wait *= 2 {
+		killedMigration(t, database, wait)
+	}
+
+	migrate(t, database)
+
+	restored := &service{t: t, databaseURL: database, place: there}
+	require.Contains(t, restored.quernd("store", "claim"), "epoch 2")
+
+	s := start(t, append(old.settings(), "QUERN_DATABASE_URL="+database)...)
+
+	for path, before := range old.Answers {
+		answer := call(t, http.MethodGet, s.url+path, old.Owner, "")
+		require.Equal(t, http.StatusOK, answer.status, "%s: %s", path, answer.body)
+		requireKept(t, path, decoded(t, string(before)), decoded(t, answer.body))
+	}
+
+	// Grants, keys, restoring and new rows work as before.
+	orders := &filled{t, s, old.Owner, "ada", "sales", "orders"}
+	require.Equal(t, http.StatusOK, call(t, http.MethodGet, orders.url(), old.Reader, "").status)
+	require.Equal(t, http.StatusNotFound, call(t, http.MethodGet, s.url+"/data/ada/sales/customers", old.Reader, "").status)
+
+	rows := orders.describe().RowCount
+	orders.stored(`{"data": [{"id": 900, "region": "east", "amount": 1.5}]}`)
+	orders.loaded(`"mode": "append"`, "id,region,amount\n901,west,2.5\n")
+	require.Equal(t, rows+2, orders.describe().RowCount)
+	require.EqualValues(t, 1, orders.kept(`{"data": [{"id": 900, "region": "east", "amount": 1}, {"id": 902, "region": "east", "amount": 1}]}`).RowsSetAside)
+	require.Equal(t, "answer", orders.asks("How many orders are there?", "").Result.Outcome)
+
+	snapshots := orders.snapshots()
+	require.Equal(t, http.StatusOK, orders.restoreTo(snapshots[len(snapshots)-1].SnapshotID).status)
+	require.Equal(t, "0 lost, 0 orphans\n", restored.quernd("fsck"))
+}
+
+// killedMigration starts the migration and kills it after some time.
+func killedMigration(t *testing.T, database string, after time.Duration) {
+	t.Helper()
+
+	ctx, cancel := context.WithTimeout(t.Context(), after)
+	defer cancel()
+
+	command := exec.CommandContext(ctx, binary(), "migrate", "--grant", servingRole)
+	command.Env = []string{"QUERN_DATABASE_URL=" + database}
+
+	if printed, err := command.CombinedOutput(); err != nil {
+		require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded, string(printed))
+	}
+}
+
+// requireKept checks that everything an earlier version answered is in the answer of this one. Objects may have more members.
+func requireKept(t *testing.T, where string, before, now any) {
+	t.Helper()
+
+	switch before := before.(type) {
+	case map[string]any:
+		now, is := now.(map[string]any)
+		require.True(t, is, where)
+
+		for name, value := range before {
+			require.Contains(t, now, name, where)
+			requireKept(t, where+" "+name, value, now[name])
+		}
+	case []any:
+		now, is := now.([]any)
+		require.True(t, is, where)
+		require.Len(t, now, len(before), where)
+
+		for i, value := range before {
+			requireKept(t, fmt.Sprint(where, " ", i), value, now[i])
+		}
+	default:
+		require.Equal(t, before, now, where)
+	}
+}
+
+// record creates an installation with every kind of object that outlives an upgrade, and writes it to a folder.
+func record(t *testing.T, folder string) {
+	t.Helper()
+
+	made := installation{
+		Prefix: "e2e/installation/", Secret: "a secret of an installation that tests upgrade",
+		SourceKey: "a key of an installation that tests upgrade", Answers: map[string]json.RawMessage{},
+	}
+	locate(t, made.Prefix).clear()
+	s := start(t, append(made.settings(), "QUERN_MAINTENANCE_INTERVAL=1h")...)
+	key := s.newKey()
+	bearer := key.token("ada")
+
+	created := call(t, http.MethodPost, s.url+"/schema/ada/namespaces", bearer, `{"name": "sales"}`)
+	require.Equal(t, http.StatusCreated, created.status, created.body)
+
+	orders := (&filled{t, s, bearer, "ada", "sales", ""}).beside("orders", "")
+	made.Owner = value(t, call(t, http.MethodPost, s.url+"/user/tokens", bearer, `{"name": "owner", "role": "owner"}`))
+	made.Reader = value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token("ben"), `{"name": "reader"}`))
+
+	// Rows of every way to write them, with a key and rows set aside.
+	orders.loaded("", "id,region,amount\n1,north,10.5\n2,south,20\n3,north,30\n")
+	orders.declared(`{"columns": ["id"], "duplicates": "setAside"}`)
+	set := orders.loaded(`"mode": "append"`, "id,region,amount\n3,north,31\n4,west,40\n")
+	orders.stored(`{"data": [{"id": 5, "region": "south", "amount": 50}]}`)
+	require.Equal(t, http.StatusOK, orders.call(http.MethodPost, "/rows/delete", `{"condition": "id = 2"}`).status)
+
+	customers := orders.beside("customers", `{"data": [{"name": "Ann", "since": "2024-02-29"}, {"name": "Jörg", "since": null}]}`)
+	gone := orders.beside("gone", `{"data": [{"n": 1}]}`)
+	require.Equal(t, http.StatusNoContent, gone.call(http.MethodDelete, "", "").status)
+	orders.profiled()
+	customers.profiled()
+
+	// What people said about the data, and whom they let see it.
+	for path, body := range map[string]string{
+		"/data/ada/sales/orders/semantics":       `{"measures": [{"name": "Revenue", "function": "sum", "expression": "amount"}]}`,
+		"/data/ada/sales/orders/inferDefinition": `{"dataDescription": "One row for each order", "schemaDefinition": {"amount": "Price in euros"}}`,
+	} {
+		put := call(t, http.MethodPut, s.url+path, bearer, body)
+		require.Less(t, put.status, 300, put.body)
+	}
+
+	shared := call(t, http.MethodPost, s.url+"/permissions/datasets/ada/sales/orders/shares", bearer, `{"username": "ben", "role": "viewer"}`)
+	require.Equal(t, http.StatusOK, shared.status, shared.body)
+
+	kept := orders.verify(`{"question": "What is the revenue of $region?", "query": "SELECT sum(amount) AS revenue FROM orders WHERE region = $region",
+		"parameters": [{"name": "region", "type": "varchar", "column": "orders.region", "default": "north"}]}`)
+	asked := orders.asks("What is the total amount by region?", "")
+	require.Equal(t, "answer", asked.Result.Outcome)
+	orders.rated(asked.RunID, `{"thumbsUp": true, "comment": "right"}`)
+
+	for _, path := range []string{
+		"/schema/ada/namespaces", "/schema/ada/sales/datasets", "/schema/datasets/all?q=order", "/schema/deleted",
+		"/data/ada/sales/orders", "/data/ada/sales/orders/profile", "/data/ada/sales/orders/rows", "/data/ada/sales/orders/snapshots",
+		"/data/ada/sales/orders/semantics", "/data/ada/sales/orders/inferDefinition", "/data/ada/sales/orders/ingestions",
+		"/data/ada/sales/orders/ingestions/" + set.ID + "/setAside", "/data/ada/sales/customers", "/data/ada/sales/customers/rows",
+		"/permissions/datasets/ada/sales/orders/shares", "/verified/ada/sales/" + kept.ID, "/query/runs", "/query/runs/" + asked.RunID,
+		"/query/runs/" + asked.RunID + "/feedback", "/query/conversations",
+	} {
+		answer := call(t, http.MethodGet, s.url+path, made.Owner, "")
+		require.Equal(t, http.StatusOK, answer.status, "%s: %s", path, answer.body)
+		made.Answers[path] = json.RawMessage(answer.body)
+	}
+
+	s.stop()
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	s.place.pack(filepath.Join(folder, "store.tar.gz"))
+
+	dumped := filepath.Join(t.TempDir(), "database.sql")
+	dump(t, s.databaseURL, dumped)
+
+	content, err := os.ReadFile(dumped)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "database.sql.gz"), []byte(zipped(t, string(content))), 0o644))
+
+	described, err := json.MarshalIndent(made, "", "  ")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "installation.json"), append(described, '\n'), 0o644))
+}
+
+// pack writes all objects of the location to an archive.
+func (p *place) pack(path string) {
+	p.t.Helper()
+
+	var packed bytes.Buffer
+
+	archive := tar.NewWriter(&packed)
+
+	for key := range p.objects() {
+		object, err := p.client.GetObject(p.t.Context(), &s3.GetObjectInput{Bucket: &p.bucket, Key: new(p.prefix + key)})
+		require.NoError(p.t, err)
+
+		content, err := io.ReadAll(object.Body)
+		require.NoError(p.t, errors.Join(err, object.Body.Close()))
+		require.NoError(p.t, archive.WriteHeader(&tar.Header{Name: key, Mode: 0o644, Size: int64(len(content))}))
+
+		_, err = archive.Write(content)
+		require.NoError(p.t, err)
+	}
+
+	require.NoError(p.t, archive.Close())
+	require.NoError(p.t, os.WriteFile(path, []byte(zipped(p.t, packed.String())), 0o644))
+}
+
+// locate returns a location that outlives the test.
+func locate(t *testing.T, prefix string) *place {
+	t.Helper()
+
+	there := newPlace(t)
+	there.prefix = prefix
+
+	return there
+}
+
+// clear removes all objects of the location, and those that bind it to a database.
+func (p *place) clear() {
+	p.t.Helper()
+
+	for _, key := range append(slices.Collect(maps.Keys(p.objects())), "epoch", "mark") {
+		_, err := p.client.DeleteObject(p.t.Context(), &s3.DeleteObjectInput{Bucket: &p.bucket, Key: new(p.prefix + key)})
+		require.NoError(p.t, err)
+	}
+}
+
+// unpack writes the objects of an archive.
+func (p *place) unpack(path string) {
+	p.t.Helper()
+
+	archive := tar.NewReader(strings.NewReader(string(unzipped(p.t, path))))
+
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+
+		require.NoError(p.t, err)
+
+		content, err := io.ReadAll(archive)
+		require.NoError(p.t, err)
+		p.put(header.Name, string(content))
+	}
+}
+
+func unzipped(t *testing.T, path string) []byte {
+	t.Helper()
+
+	file, err := os.Open(path)
+	require.NoError(t, err)
+
+	defer file.Close()
+
+	from, err := gzip.NewReader(file)
+	require.NoError(t, err)
+
+	content, err := io.ReadAll(from)
+	require.NoError(t, err)
+
+	return content
+}
