@@ -45,6 +45,7 @@ const (
 	AuditTargetKindDataset      AuditTargetKind = "dataset"
 	AuditTargetKindNamespace    AuditTargetKind = "namespace"
 	AuditTargetKindRun          AuditTargetKind = "run"
+	AuditTargetKindSource       AuditTargetKind = "source"
 	AuditTargetKindStatement    AuditTargetKind = "statement"
 	AuditTargetKindToken        AuditTargetKind = "token"
 	AuditTargetKindUpload       AuditTargetKind = "upload"
@@ -68,6 +69,8 @@ func (e AuditTargetKind) Valid() bool {
 	case AuditTargetKindNamespace:
 		return true
 	case AuditTargetKindRun:
+		return true
+	case AuditTargetKindSource:
 		return true
 	case AuditTargetKindStatement:
 		return true
@@ -1095,6 +1098,72 @@ func (e SnapshotOperation) Valid() bool {
 	}
 }
 
+// Defines values for SourceNoteEvent.
+const (
+	Changed SourceNoteEvent = "changed"
+	Deleted SourceNoteEvent = "deleted"
+)
+
+// Valid indicates whether the value is a known member of the SourceNoteEvent enum.
+func (e SourceNoteEvent) Valid() bool {
+	switch e {
+	case Changed:
+		return true
+	case Deleted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SourceRunStatus.
+const (
+	SourceRunStatusCompleted SourceRunStatus = "completed"
+	SourceRunStatusFailed    SourceRunStatus = "failed"
+	SourceRunStatusQueued    SourceRunStatus = "queued"
+	SourceRunStatusRunning   SourceRunStatus = "running"
+	SourceRunStatusStopped   SourceRunStatus = "stopped"
+)
+
+// Valid indicates whether the value is a known member of the SourceRunStatus enum.
+func (e SourceRunStatus) Valid() bool {
+	switch e {
+	case SourceRunStatusCompleted:
+		return true
+	case SourceRunStatusFailed:
+		return true
+	case SourceRunStatusQueued:
+		return true
+	case SourceRunStatusRunning:
+		return true
+	case SourceRunStatusStopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SourceStatus.
+const (
+	SourceStatusActive  SourceStatus = "active"
+	SourceStatusPaused  SourceStatus = "paused"
+	SourceStatusStopped SourceStatus = "stopped"
+)
+
+// Valid indicates whether the value is a known member of the SourceStatus enum.
+func (e SourceStatus) Valid() bool {
+	switch e {
+	case SourceStatusActive:
+		return true
+	case SourceStatusPaused:
+		return true
+	case SourceStatusStopped:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for StatementFormat.
 const (
 	StatementFormatArrow   StatementFormat = "arrow"
@@ -1274,19 +1343,19 @@ func (e VerifiedStatus) Valid() bool {
 
 // Defines values for WebhookStatus.
 const (
-	Active   WebhookStatus = "active"
-	Disabled WebhookStatus = "disabled"
-	Paused   WebhookStatus = "paused"
+	WebhookStatusActive   WebhookStatus = "active"
+	WebhookStatusDisabled WebhookStatus = "disabled"
+	WebhookStatusPaused   WebhookStatus = "paused"
 )
 
 // Valid indicates whether the value is a known member of the WebhookStatus enum.
 func (e WebhookStatus) Valid() bool {
 	switch e {
-	case Active:
+	case WebhookStatusActive:
 		return true
-	case Disabled:
+	case WebhookStatusDisabled:
 		return true
-	case Paused:
+	case WebhookStatusPaused:
 		return true
 	default:
 		return false
@@ -2487,6 +2556,39 @@ type IngestionList struct {
 	NextCursor *string     `json:"nextCursor,omitempty"`
 }
 
+// IngestionOptions How to read the files. What is absent is detected.
+type IngestionOptions struct {
+	// DateFormat Example: dd.mm.yyyy
+	DateFormat *string `json:"dateFormat,omitempty"`
+
+	// Decimal The decimal sign.
+	Decimal   *string `json:"decimal,omitempty"`
+	Delimiter *string `json:"delimiter,omitempty"`
+
+	// Encoding Example: utf-8
+	Encoding *string `json:"encoding,omitempty"`
+
+	// Header Whether the first row has the names of the columns.
+	Header *bool `json:"header,omitempty"`
+
+	// NullValues Texts that mean no value.
+	NullValues *[]string `json:"nullValues,omitempty"`
+	Quote      *string   `json:"quote,omitempty"`
+
+	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
+	RowsAt *string `json:"rowsAt,omitempty"`
+
+	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
+	Sheet    *string `json:"sheet,omitempty"`
+	SkipRows *int32  `json:"skipRows,omitempty"`
+
+	// Thousands What groups the digits; `""` for nothing.
+	Thousands *string `json:"thousands,omitempty"`
+
+	// Types Types by column name, instead of the detected ones.
+	Types *map[string]string `json:"types,omitempty"`
+}
+
 // IngestionPreview Outcome of a dry run.
 type IngestionPreview struct {
 	Columns []ResultColumn `json:"columns"`
@@ -2738,48 +2840,13 @@ type NewIngestion struct {
 	Key *[]string `json:"key,omitempty"`
 
 	// Mode Add to the rows, replace them all, or merge by `key`.
-	Mode *NewIngestionMode `json:"mode,omitempty"`
-
-	// Options How to read the files. What is absent is detected.
+	Mode      *NewIngestionMode  `json:"mode,omitempty"`
 	Options   *IngestionOptions  `json:"options,omitempty"`
 	SessionID openapi_types.UUID `json:"sessionId"`
 }
 
 // NewIngestionMode Add to the rows, replace them all, or merge by `key`.
 type NewIngestionMode string
-
-// IngestionOptions How to read the files. What is absent is detected.
-type IngestionOptions struct {
-	// DateFormat Example: dd.mm.yyyy
-	DateFormat *string `json:"dateFormat,omitempty"`
-
-	// Decimal The decimal sign.
-	Decimal   *string `json:"decimal,omitempty"`
-	Delimiter *string `json:"delimiter,omitempty"`
-
-	// Encoding Example: utf-8
-	Encoding *string `json:"encoding,omitempty"`
-
-	// Header Whether the first row has the names of the columns.
-	Header *bool `json:"header,omitempty"`
-
-	// NullValues Texts that mean no value.
-	NullValues *[]string `json:"nullValues,omitempty"`
-	Quote      *string   `json:"quote,omitempty"`
-
-	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
-	RowsAt *string `json:"rowsAt,omitempty"`
-
-	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
-	Sheet    *string `json:"sheet,omitempty"`
-	SkipRows *int32  `json:"skipRows,omitempty"`
-
-	// Thousands What groups the digits; `""` for nothing.
-	Thousands *string `json:"thousands,omitempty"`
-
-	// Types Types by column name, instead of the detected ones.
-	Types *map[string]string `json:"types,omitempty"`
-}
 
 // NewNamespace defines model for NewNamespace.
 type NewNamespace struct {
@@ -2824,6 +2891,35 @@ type NewShare struct {
 
 	// Username A username, or `@` and the name of a group.
 	Username Grantee `json:"username"`
+}
+
+// NewSource defines model for NewSource.
+type NewSource struct {
+	// Accept Doubts that do not stop the load.
+	Accept *AcceptedDoubts `json:"accept,omitempty"`
+
+	// ConnectionID A connection of the caller.
+	ConnectionID openapi_types.UUID `json:"connectionId"`
+
+	// DatasetName Name of a namespace or dataset. Kept as written, compared without case.
+	DatasetName ObjectName `json:"datasetName"`
+
+	// Name Name of the source, compared without case.
+	Name ObjectName `json:"name"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName        `json:"namespace"`
+	Options   *IngestionOptions `json:"options,omitempty"`
+
+	// Pattern Only files that match: `*` means any characters except `/`, `?` one character, `[a-z]` one of these. A pattern without `/` is compared with the last part of the
+	// path, another one with the path after `prefix`. If absent, all files.
+	Pattern *string `json:"pattern,omitempty"`
+
+	// Prefix Only files whose paths begin with this, relative to the prefix of the connection.
+	Prefix *string `json:"prefix,omitempty"`
+
+	// Username Owner of the dataset; the caller if absent.
+	Username *string `json:"username,omitempty"`
 }
 
 // NewToken defines model for NewToken.
@@ -3552,6 +3648,101 @@ type SnapshotList struct {
 	NextCursor *string    `json:"nextCursor,omitempty"`
 }
 
+// Source defines model for Source.
+type Source struct {
+	// Accept The codes of doubts that do not stop the source.
+	Accept       *[]string          `json:"accept,omitempty"`
+	ConnectionID openapi_types.UUID `json:"connectionId"`
+	CreatedAt    time.Time          `json:"createdAt"`
+	DatasetName  string             `json:"datasetName"`
+	ID           openapi_types.UUID `json:"id"`
+
+	// IngestionID The ingestion that stopped the source.
+	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
+	LastRun     *SourceRun          `json:"lastRun,omitempty"`
+	Name        string              `json:"name"`
+	Namespace   string              `json:"namespace"`
+
+	// Options How to read the files. What is absent is detected.
+	Options *IngestionOptions `json:"options,omitempty"`
+	Pattern string            `json:"pattern"`
+	Prefix  string            `json:"prefix"`
+
+	// Reason Why the source is stopped.
+	Reason *string `json:"reason,omitempty"`
+
+	// Status `paused` by its owner, or `stopped` by the service until somebody decides.
+	Status SourceStatus `json:"status"`
+
+	// Username Owner of the dataset.
+	Username string `json:"username"`
+}
+
+// SourceChange defines model for SourceChange.
+type SourceChange struct {
+	// Active Whether the source may run.
+	Active bool `json:"active"`
+}
+
+// SourceList defines model for SourceList.
+type SourceList struct {
+	Data       []Source `json:"data"`
+	NextCursor *string  `json:"nextCursor,omitempty"`
+}
+
+// SourceNote defines model for SourceNote.
+type SourceNote struct {
+	Event SourceNoteEvent `json:"event"`
+	Path  string          `json:"path"`
+}
+
+// SourceNoteEvent defines model for SourceNote.Event.
+type SourceNoteEvent string
+
+// SourceRun defines model for SourceRun.
+type SourceRun struct {
+	// Bytes Bytes of the loaded files.
+	Bytes int64 `json:"bytes"`
+
+	// Changed Loaded files whose content is another one now. They are not loaded again.
+	Changed   int64     `json:"changed"`
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Deleted Loaded files that are gone. Their rows stay.
+	Deleted int64 `json:"deleted"`
+
+	// Files Files that were loaded.
+	Files      int64              `json:"files"`
+	FinishedAt *time.Time         `json:"finishedAt,omitempty"`
+	ID         openapi_types.UUID `json:"id"`
+
+	// IngestionID The ingestion that stopped the run.
+	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
+
+	// Notes The first files that are changed or deleted.
+	Notes *[]SourceNote `json:"notes,omitempty"`
+
+	// Reason Why the run stopped or failed.
+	Reason *string `json:"reason,omitempty"`
+
+	// Rows Rows that were loaded.
+	Rows      int64           `json:"rows"`
+	StartedAt *time.Time      `json:"startedAt,omitempty"`
+	Status    SourceRunStatus `json:"status"`
+}
+
+// SourceRunStatus defines model for SourceRun.Status.
+type SourceRunStatus string
+
+// SourceRunList defines model for SourceRunList.
+type SourceRunList struct {
+	Data       []SourceRun `json:"data"`
+	NextCursor *string     `json:"nextCursor,omitempty"`
+}
+
+// SourceStatus `paused` by its owner, or `stopped` by the service until somebody decides.
+type SourceStatus string
+
 // Statement A statement that a worker runs. Its result is kept in the object store.
 type Statement struct {
 	AsOf *time.Time `json:"asOf,omitempty"`
@@ -4120,6 +4311,9 @@ type SessionID = openapi_types.UUID
 // SnapshotID defines model for SnapshotId.
 type SnapshotID = openapi_types.UUID
 
+// SourceID defines model for SourceId.
+type SourceID = openapi_types.UUID
+
 // StatementID defines model for StatementId.
 type StatementID = openapi_types.UUID
 
@@ -4603,6 +4797,38 @@ type ListDatasetsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListSourcesParams defines parameters for ListSources.
+type ListSourcesParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateSourceParams defines parameters for CreateSource.
+type CreateSourceParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RunSourceParams defines parameters for RunSource.
+type RunSourceParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListSourceRunsParams defines parameters for ListSourceRuns.
+type ListSourceRunsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -4764,6 +4990,12 @@ type UpdateNamespaceJSONRequestBody = NamespaceChange
 
 // ImportSemanticsJSONRequestBody defines body for ImportSemantics for application/json ContentType.
 type ImportSemanticsJSONRequestBody = SemanticsImport
+
+// CreateSourceJSONRequestBody defines body for CreateSource for application/json ContentType.
+type CreateSourceJSONRequestBody = NewSource
+
+// UpdateSourceJSONRequestBody defines body for UpdateSource for application/json ContentType.
+type UpdateSourceJSONRequestBody = SourceChange
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = NewToken
@@ -6250,6 +6482,84 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
 	ImportSemantics(ctx context.Context, username Username, namespace Namespace, body ImportSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSources List the caller's sources
+	//
+	// Oldest first.
+	//
+	// Corresponds with GET /sources (the `ListSources` operationId).
+	ListSources(ctx context.Context, params *ListSourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSourceWithBody Load the files of a connection into a dataset
+	//
+	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /sources (the `CreateSource` operationId).
+	CreateSourceWithBody(ctx context.Context, params *CreateSourceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSource Load the files of a connection into a dataset
+	//
+	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /sources (the `CreateSource` operationId).
+	CreateSource(ctx context.Context, params *CreateSourceParams, body CreateSourceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteSource Delete a source with its history
+	//
+	// What it loaded stays in the dataset. A run in progress ends. Another source of the same prefix would load all files again.
+	//
+	// Corresponds with DELETE /sources/{sourceId} (the `DeleteSource` operationId).
+	DeleteSource(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSource Get a source
+	//
+	// Corresponds with GET /sources/{sourceId} (the `GetSource` operationId).
+	GetSource(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSourceWithBody Pause or resume a source
+	//
+	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
+	UpdateSourceWithBody(ctx context.Context, sourceID SourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSource Pause or resume a source
+	//
+	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
+	UpdateSource(ctx context.Context, sourceID SourceID, body UpdateSourceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunSource Load the new files of a source
+	//
+	// Fails with CONFLICT while a run is in progress, and with INVALID_STATE if the source is paused or stopped.
+	//
+	// A file that must be decided about stops the source: its ingestion waits for the answer to a doubt, or has failed. `reason` says why and `ingestionId` names the
+	// ingestion. The dataset keeps what it had. Files that were loaded and have changed since, or that are gone, are told in the run and are not acted upon.
+	//
+	// Corresponds with POST /sources/{sourceId}/run (the `RunSource` operationId).
+	RunSource(ctx context.Context, sourceID SourceID, params *RunSourceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSourceRuns List the runs of a source
+	//
+	// Newest first. The last 1,000 runs are kept.
+	//
+	// Corresponds with GET /sources/{sourceId}/runs (the `ListSourceRuns` operationId).
+	ListSourceRuns(ctx context.Context, sourceID SourceID, params *ListSourceRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetMe Who the caller is
 	//
@@ -9146,6 +9456,174 @@ func (c *Client) ImportSemanticsWithBody(ctx context.Context, username Username,
 // Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
 func (c *Client) ImportSemantics(ctx context.Context, username Username, namespace Namespace, body ImportSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewImportSemanticsRequest(c.Server, username, namespace, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSources List the caller's sources
+//
+// Oldest first.
+//
+// Corresponds with GET /sources (the `ListSources` operationId).
+func (c *Client) ListSources(ctx context.Context, params *ListSourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSourcesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSourceWithBody Load the files of a connection into a dataset
+//
+// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /sources (the `CreateSource` operationId).
+func (c *Client) CreateSourceWithBody(ctx context.Context, params *CreateSourceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSourceRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSource Load the files of a connection into a dataset
+//
+// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /sources (the `CreateSource` operationId).
+func (c *Client) CreateSource(ctx context.Context, params *CreateSourceParams, body CreateSourceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSourceRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteSource Delete a source with its history
+//
+// What it loaded stays in the dataset. A run in progress ends. Another source of the same prefix would load all files again.
+//
+// Corresponds with DELETE /sources/{sourceId} (the `DeleteSource` operationId).
+func (c *Client) DeleteSource(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteSourceRequest(c.Server, sourceID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSource Get a source
+//
+// Corresponds with GET /sources/{sourceId} (the `GetSource` operationId).
+func (c *Client) GetSource(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSourceRequest(c.Server, sourceID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSourceWithBody Pause or resume a source
+//
+// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
+func (c *Client) UpdateSourceWithBody(ctx context.Context, sourceID SourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSourceRequestWithBody(c.Server, sourceID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSource Pause or resume a source
+//
+// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
+func (c *Client) UpdateSource(ctx context.Context, sourceID SourceID, body UpdateSourceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSourceRequest(c.Server, sourceID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunSource Load the new files of a source
+//
+// Fails with CONFLICT while a run is in progress, and with INVALID_STATE if the source is paused or stopped.
+//
+// A file that must be decided about stops the source: its ingestion waits for the answer to a doubt, or has failed. `reason` says why and `ingestionId` names the
+// ingestion. The dataset keeps what it had. Files that were loaded and have changed since, or that are gone, are told in the run and are not acted upon.
+//
+// Corresponds with POST /sources/{sourceId}/run (the `RunSource` operationId).
+func (c *Client) RunSource(ctx context.Context, sourceID SourceID, params *RunSourceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunSourceRequest(c.Server, sourceID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSourceRuns List the runs of a source
+//
+// Newest first. The last 1,000 runs are kept.
+//
+// Corresponds with GET /sources/{sourceId}/runs (the `ListSourceRuns` operationId).
+func (c *Client) ListSourceRuns(ctx context.Context, sourceID SourceID, params *ListSourceRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSourceRunsRequest(c.Server, sourceID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -15491,6 +15969,364 @@ func NewImportSemanticsRequestWithBody(server string, username Username, namespa
 	return req, nil
 }
 
+// NewListSourcesRequest constructs an http.Request for the ListSources method
+func NewListSourcesRequest(server string, params *ListSourcesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sources")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateSourceRequest calls the generic CreateSource builder with application/json body
+func NewCreateSourceRequest(server string, params *CreateSourceParams, body CreateSourceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateSourceRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateSourceRequestWithBody constructs an http.Request for the CreateSource method, with any body, and a specified content type
+func NewCreateSourceRequestWithBody(server string, params *CreateSourceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sources")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteSourceRequest constructs an http.Request for the DeleteSource method
+func NewDeleteSourceRequest(server string, sourceID SourceID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sourceId", sourceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sources/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSourceRequest constructs an http.Request for the GetSource method
+func NewGetSourceRequest(server string, sourceID SourceID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sourceId", sourceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sources/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateSourceRequest calls the generic UpdateSource builder with application/json body
+func NewUpdateSourceRequest(server string, sourceID SourceID, body UpdateSourceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateSourceRequestWithBody(server, sourceID, "application/json", bodyReader)
+}
+
+// NewUpdateSourceRequestWithBody constructs an http.Request for the UpdateSource method, with any body, and a specified content type
+func NewUpdateSourceRequestWithBody(server string, sourceID SourceID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sourceId", sourceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sources/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRunSourceRequest constructs an http.Request for the RunSource method
+func NewRunSourceRequest(server string, sourceID SourceID, params *RunSourceParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sourceId", sourceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sources/%s/run", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListSourceRunsRequest constructs an http.Request for the ListSourceRuns method
+func NewListSourceRunsRequest(server string, sourceID SourceID, params *ListSourceRunsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sourceId", sourceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sources/%s/runs", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetMeRequest constructs an http.Request for the GetMe method
 func NewGetMeRequest(server string) (*http.Request, error) {
 	var err error
@@ -18055,6 +18891,94 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
 	ImportSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, body ImportSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*ImportSemanticsResponse, error)
+
+	// ListSourcesWithResponse List the caller's sources
+	//
+	// Oldest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /sources (the `ListSources` operationId).
+	ListSourcesWithResponse(ctx context.Context, params *ListSourcesParams, reqEditors ...RequestEditorFn) (*ListSourcesResponse, error)
+
+	// CreateSourceWithBodyWithResponse Load the files of a connection into a dataset
+	//
+	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /sources (the `CreateSource` operationId).
+	CreateSourceWithBodyWithResponse(ctx context.Context, params *CreateSourceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSourceResponse, error)
+
+	// CreateSourceWithResponse Load the files of a connection into a dataset
+	//
+	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /sources (the `CreateSource` operationId).
+	CreateSourceWithResponse(ctx context.Context, params *CreateSourceParams, body CreateSourceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSourceResponse, error)
+
+	// DeleteSourceWithResponse Delete a source with its history
+	//
+	// What it loaded stays in the dataset. A run in progress ends. Another source of the same prefix would load all files again.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /sources/{sourceId} (the `DeleteSource` operationId).
+	DeleteSourceWithResponse(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*DeleteSourceResponse, error)
+
+	// GetSourceWithResponse Get a source
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /sources/{sourceId} (the `GetSource` operationId).
+	GetSourceWithResponse(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*GetSourceResponse, error)
+
+	// UpdateSourceWithBodyWithResponse Pause or resume a source
+	//
+	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
+	UpdateSourceWithBodyWithResponse(ctx context.Context, sourceID SourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSourceResponse, error)
+
+	// UpdateSourceWithResponse Pause or resume a source
+	//
+	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
+	UpdateSourceWithResponse(ctx context.Context, sourceID SourceID, body UpdateSourceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSourceResponse, error)
+
+	// RunSourceWithResponse Load the new files of a source
+	//
+	// Fails with CONFLICT while a run is in progress, and with INVALID_STATE if the source is paused or stopped.
+	//
+	// A file that must be decided about stops the source: its ingestion waits for the answer to a doubt, or has failed. `reason` says why and `ingestionId` names the
+	// ingestion. The dataset keeps what it had. Files that were loaded and have changed since, or that are gone, are told in the run and are not acted upon.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /sources/{sourceId}/run (the `RunSource` operationId).
+	RunSourceWithResponse(ctx context.Context, sourceID SourceID, params *RunSourceParams, reqEditors ...RequestEditorFn) (*RunSourceResponse, error)
+
+	// ListSourceRunsWithResponse List the runs of a source
+	//
+	// Newest first. The last 1,000 runs are kept.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /sources/{sourceId}/runs (the `ListSourceRuns` operationId).
+	ListSourceRunsWithResponse(ctx context.Context, sourceID SourceID, params *ListSourceRunsParams, reqEditors ...RequestEditorFn) (*ListSourceRunsResponse, error)
 
 	// GetMeWithResponse Who the caller is
 	//
@@ -23664,6 +24588,398 @@ func (r ImportSemanticsResponse) ContentType() string {
 	return ""
 }
 
+// ListSourcesResponseDefaultHeaders the declared response headers of an HTTP default response for ListSources
+type ListSourcesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListSourcesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SourceList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListSourcesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSourcesResponse) GetJSON200() *SourceList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListSourcesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSourcesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSourcesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSourcesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSourcesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateSourceResponse201Headers the declared response headers of an HTTP 201 response for CreateSource
+type CreateSourceResponse201Headers struct {
+	Location *string
+}
+
+// CreateSourceResponseDefaultHeaders the declared response headers of an HTTP default response for CreateSource
+type CreateSourceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CreateSourceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Source
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateSourceResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateSourceResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateSourceResponse) GetJSON201() *Source {
+	return r.JSON201
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateSourceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateSourceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateSourceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateSourceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateSourceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteSourceResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteSource
+type DeleteSourceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteSourceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteSourceResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteSourceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteSourceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteSourceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteSourceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteSourceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetSourceResponseDefaultHeaders the declared response headers of an HTTP default response for GetSource
+type GetSourceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetSourceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Source
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetSourceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSourceResponse) GetJSON200() *Source {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetSourceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSourceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSourceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSourceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSourceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateSourceResponseDefaultHeaders the declared response headers of an HTTP default response for UpdateSource
+type UpdateSourceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UpdateSourceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Source
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UpdateSourceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateSourceResponse) GetJSON200() *Source {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateSourceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateSourceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateSourceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateSourceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateSourceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RunSourceResponse202Headers the declared response headers of an HTTP 202 response for RunSource
+type RunSourceResponse202Headers struct {
+	Location *string
+}
+
+// RunSourceResponseDefaultHeaders the declared response headers of an HTTP default response for RunSource
+type RunSourceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type RunSourceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *SourceRun
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *RunSourceResponse202Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RunSourceResponseDefaultHeaders
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RunSourceResponse) GetJSON202() *SourceRun {
+	return r.JSON202
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RunSourceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RunSourceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RunSourceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RunSourceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RunSourceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListSourceRunsResponseDefaultHeaders the declared response headers of an HTTP default response for ListSourceRuns
+type ListSourceRunsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListSourceRunsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SourceRunList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListSourceRunsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSourceRunsResponse) GetJSON200() *SourceRunList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListSourceRunsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSourceRunsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSourceRunsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSourceRunsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSourceRunsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetMeResponseDefaultHeaders the declared response headers of an HTTP default response for GetMe
 type GetMeResponseDefaultHeaders struct {
 	XRequestID *string
@@ -27074,6 +28390,148 @@ func (c *ClientWithResponses) ImportSemanticsWithResponse(ctx context.Context, u
 		return nil, err
 	}
 	return ParseImportSemanticsResponse(rsp)
+}
+
+// ListSourcesWithResponse List the caller's sources
+//
+// Oldest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /sources (the `ListSources` operationId).
+func (c *ClientWithResponses) ListSourcesWithResponse(ctx context.Context, params *ListSourcesParams, reqEditors ...RequestEditorFn) (*ListSourcesResponse, error) {
+	rsp, err := c.ListSources(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSourcesResponse(rsp)
+}
+
+// CreateSourceWithBodyWithResponse Load the files of a connection into a dataset
+//
+// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /sources (the `CreateSource` operationId).
+func (c *ClientWithResponses) CreateSourceWithBodyWithResponse(ctx context.Context, params *CreateSourceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSourceResponse, error) {
+	rsp, err := c.CreateSourceWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateSourceResponse(rsp)
+}
+
+// CreateSourceWithResponse Load the files of a connection into a dataset
+//
+// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /sources (the `CreateSource` operationId).
+func (c *ClientWithResponses) CreateSourceWithResponse(ctx context.Context, params *CreateSourceParams, body CreateSourceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSourceResponse, error) {
+	rsp, err := c.CreateSource(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateSourceResponse(rsp)
+}
+
+// DeleteSourceWithResponse Delete a source with its history
+//
+// What it loaded stays in the dataset. A run in progress ends. Another source of the same prefix would load all files again.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /sources/{sourceId} (the `DeleteSource` operationId).
+func (c *ClientWithResponses) DeleteSourceWithResponse(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*DeleteSourceResponse, error) {
+	rsp, err := c.DeleteSource(ctx, sourceID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteSourceResponse(rsp)
+}
+
+// GetSourceWithResponse Get a source
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /sources/{sourceId} (the `GetSource` operationId).
+func (c *ClientWithResponses) GetSourceWithResponse(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*GetSourceResponse, error) {
+	rsp, err := c.GetSource(ctx, sourceID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSourceResponse(rsp)
+}
+
+// UpdateSourceWithBodyWithResponse Pause or resume a source
+//
+// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
+func (c *ClientWithResponses) UpdateSourceWithBodyWithResponse(ctx context.Context, sourceID SourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSourceResponse, error) {
+	rsp, err := c.UpdateSourceWithBody(ctx, sourceID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSourceResponse(rsp)
+}
+
+// UpdateSourceWithResponse Pause or resume a source
+//
+// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
+func (c *ClientWithResponses) UpdateSourceWithResponse(ctx context.Context, sourceID SourceID, body UpdateSourceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSourceResponse, error) {
+	rsp, err := c.UpdateSource(ctx, sourceID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSourceResponse(rsp)
+}
+
+// RunSourceWithResponse Load the new files of a source
+//
+// Fails with CONFLICT while a run is in progress, and with INVALID_STATE if the source is paused or stopped.
+//
+// A file that must be decided about stops the source: its ingestion waits for the answer to a doubt, or has failed. `reason` says why and `ingestionId` names the
+// ingestion. The dataset keeps what it had. Files that were loaded and have changed since, or that are gone, are told in the run and are not acted upon.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /sources/{sourceId}/run (the `RunSource` operationId).
+func (c *ClientWithResponses) RunSourceWithResponse(ctx context.Context, sourceID SourceID, params *RunSourceParams, reqEditors ...RequestEditorFn) (*RunSourceResponse, error) {
+	rsp, err := c.RunSource(ctx, sourceID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRunSourceResponse(rsp)
+}
+
+// ListSourceRunsWithResponse List the runs of a source
+//
+// Newest first. The last 1,000 runs are kept.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /sources/{sourceId}/runs (the `ListSourceRuns` operationId).
+func (c *ClientWithResponses) ListSourceRunsWithResponse(ctx context.Context, sourceID SourceID, params *ListSourceRunsParams, reqEditors ...RequestEditorFn) (*ListSourceRunsResponse, error) {
+	rsp, err := c.ListSourceRuns(ctx, sourceID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSourceRunsResponse(rsp)
 }
 
 // GetMeWithResponse Who the caller is
@@ -32070,6 +33528,344 @@ func ParseImportSemanticsResponse(rsp *http.Response) (*ImportSemanticsResponse,
 	switch {
 	case true:
 		var headers ImportSemanticsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListSourcesResponse parses an HTTP response from a ListSourcesWithResponse call
+func ParseListSourcesResponse(rsp *http.Response) (*ListSourcesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSourcesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SourceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListSourcesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateSourceResponse parses an HTTP response from a CreateSourceWithResponse call
+func ParseCreateSourceResponse(rsp *http.Response) (*CreateSourceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateSourceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Source
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateSourceResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers CreateSourceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteSourceResponse parses an HTTP response from a DeleteSourceWithResponse call
+func ParseDeleteSourceResponse(rsp *http.Response) (*DeleteSourceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteSourceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteSourceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetSourceResponse parses an HTTP response from a GetSourceWithResponse call
+func ParseGetSourceResponse(rsp *http.Response) (*GetSourceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSourceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Source
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetSourceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateSourceResponse parses an HTTP response from a UpdateSourceWithResponse call
+func ParseUpdateSourceResponse(rsp *http.Response) (*UpdateSourceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateSourceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Source
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers UpdateSourceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRunSourceResponse parses an HTTP response from a RunSourceWithResponse call
+func ParseRunSourceResponse(rsp *http.Response) (*RunSourceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RunSourceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest SourceRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 202:
+		var headers RunSourceResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
+	case true:
+		var headers RunSourceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListSourceRunsResponse parses an HTTP response from a ListSourceRunsWithResponse call
+func ParseListSourceRunsResponse(rsp *http.Response) (*ListSourceRunsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSourceRunsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SourceRunList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListSourceRunsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

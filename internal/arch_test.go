@@ -30,13 +30,17 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/connection", "internal/event", "internal/exchange", "internal/fault", "internal/feed", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified", "internal/webhook"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/connection", "internal/event", "internal/exchange", "internal/fault", "internal/feed", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/source", "internal/upload", "internal/verified", "internal/webhook"},
 
 		"internal/webhook": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/feed", "internal/guard", "internal/job", "internal/postgres"},
 		"internal/feed":    {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
 
 		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/guard", "internal/postgres"},
 		"internal/guard":      {},
+		"internal/source": {
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/fault", "internal/ingest", "internal/job", "internal/postgres",
+			"internal/upload",
+		},
 
 		"internal/exchange": {"internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/verified"},
 

@@ -157,9 +157,9 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 
 	a.query, a.runs = asking, a.newRuns(asking, known)
 
-	benchmarks := a.newBenchmarks(known)
+	benchmarks, sources := a.newBenchmarks(known), a.newSources(uploads, loading)
 
-	if a.jobs, err = a.newJobs(uploads, loading, asking, benchmarks); err != nil {
+	if a.jobs, err = a.newJobs(uploads, loading, asking, benchmarks, sources); err != nil {
 		return nil, err
 	}
 
@@ -199,6 +199,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Feed:        a.feed,
 		Webhooks:    a.webhooks,
 		Connections: a.connections,
+		Sources:     sources,
 		Verified:    known,
 		Benchmark:   benchmarks,
 		Audit:       audit.Log{DB: a.db},

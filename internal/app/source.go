@@ -8,7 +8,11 @@ import (
 
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/connection"
+	"quern.dev/quern/internal/ingest"
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/source"
+	"quern.dev/quern/internal/upload"
 )
 
 func keysOf(c config.Source) connection.Keys {
@@ -30,6 +34,14 @@ func (a *App) newConnections() error {
 	})
 
 	return nil
+}
+
+// newSources wires the sources.
+func (a *App) newSources(uploads upload.Uploads, loading *ingest.Ingest) *source.Sources {
+	return &source.Sources{
+		DB: a.db, Catalog: a.catalog(), Connections: a.connections, Uploads: uploads, Ingest: loading, Credentials: a.credentials(),
+		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: time.Now,
+	}
 }
 
 // RewrapConnections seals the secrets of connections with the current key of the operator.

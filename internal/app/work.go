@@ -15,6 +15,7 @@ import (
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
+	"quern.dev/quern/internal/source"
 	"quern.dev/quern/internal/upload"
 	"quern.dev/quern/internal/webhook"
 )
@@ -22,8 +23,11 @@ import (
 // benchmarksAtOnce is the number of benchmarks that this process works on. They mostly wait for their questions, which are runs.
 const benchmarksAtOnce = 2
 
+// sourcesAtOnce is the number of runs of sources that this process works on. They copy files through little memory, and wait for ingestions.
+const sourcesAtOnce = 4
+
 // newJobs wires the workers. They read a.jobs when they work, because the client is created with them.
-func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query, benchmarks *benchmark.Benchmarks) (*job.Client, error) {
+func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query, benchmarks *benchmark.Benchmarks, sources *source.Sources) (*job.Client, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &catalog.Indexer{Catalog: loading.Catalog})
 	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
@@ -40,6 +44,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &feed.Cleaner{Feed: a.feed, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &webhook.Cleaner{Webhooks: a.webhooks, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &benchmark.Worker{Benchmarks: benchmarks})
+	river.AddWorker(workers, &source.Runner{Sources: sources})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
 	river.AddWorker(workers, &query.LongRunner{Query: asking})
 	river.AddWorker(workers, &query.Eraser{Query: asking})
@@ -50,7 +55,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	config := job.Config{
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{}, Observe: a.observed.job,
 		// An idle replica polls the database for jobs all the time, so it polls often only where people wait.
-		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue},
+		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue, source.Queue},
 		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic(), feed.Periodic(), webhook.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
@@ -59,6 +64,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 	if a.config.Ingest.Workers > 0 {
 		config.Queues[ingest.Queue], config.Queues[ingest.LargeQueue] = a.config.Ingest.Workers, 1
+		config.Queues[source.Queue] = sourcesAtOnce
 	}
 
 	if a.config.Run.Workers > 0 {
@@ -82,7 +88,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 // queues returns the names of all queues, also of those that this replica does not work on.
 func queues() []string {
-	return []string{job.CleanupQueue, ingest.Queue, ingest.LargeQueue, ingest.MaintenanceQueue, run.Queue, benchmark.Queue, query.ExportQueue}
+	return []string{job.CleanupQueue, ingest.Queue, ingest.LargeQueue, ingest.MaintenanceQueue, run.Queue, benchmark.Queue, query.ExportQueue, source.Queue}
 }
 
 // work runs jobs until ctx ends. It retries while the database does not answer.

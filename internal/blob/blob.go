@@ -254,6 +254,28 @@ func (s *Store) Read(ctx context.Context, key string, offset, length int64) (io.
 	return &body{object.Body}, nil
 }
 
+// ReadVersion streams an object that has the given ETag. The caller must close the stream, which is valid only while ctx is.
+//
+// Faults: Conflict if the object has another ETag now.
+func (s *Store) ReadVersion(ctx context.Context, key, etag string) (io.ReadCloser, error) {
+	object, err := s.reads.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: s.full(key), IfMatch: &etag})
+
+	switch {
+	case hasStatus(err, http.StatusPreconditionFailed):
+		return nil, otherVersion()
+	case err != nil:
+		return nil, translate(err)
+	case aws.ToString(object.ETag) != etag: // a store may ignore the condition
+		_ = object.Body.Close()
+
+		return nil, otherVersion()
+	}
+
+	return &body{object.Body}, nil
+}
+
+func otherVersion() error { return fault.New(fault.Conflict, "The file has changed.") }
+
 // body translates errors that end a stream early.
 type body struct{ io.ReadCloser }
 

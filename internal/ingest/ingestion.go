@@ -114,6 +114,7 @@ const largeBytes = 64 << 20
 
 // Request describes an ingestion of uploaded files.
 type Request struct {
+	ID      uuid.UUID // of the ingestion, if the caller has named it before; a repetition with the same id has no effect
 	Session uuid.UUID
 	Files   []uuid.UUID // if empty, all completed files of the session
 	Mode    lake.Mode
@@ -157,6 +158,10 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 		Status: Queued, Mode: request.Mode, Key: request.Key, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
 		Accepted: request.Accept, Phase: phaseQueued, CreatedAt: g.Now(), kind: kindFiles,
 	}
+	if request.ID != uuid.Nil {
+		made.ID = request.ID
+	}
+
 	binding := upload.Binding{Account: dataset.Account, Dataset: dataset.ID, Ingestion: made.ID}
 
 	files, err := g.Uploads.Reserve(ctx, who, request.Session, request.Files, binding, request.DryRun)
@@ -183,6 +188,10 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 
 		return g.insertTx(ctx, tx, who, dataset, made)
 	})
+
+	if _, exists := postgres.ViolatesUnique(err); exists && request.ID != uuid.Nil {
+		return g.load(ctx, dataset, made.ID)
+	}
 
 	if err != nil || first != made.ID {
 		// If this fails, the reservation ends by itself.
@@ -262,6 +271,17 @@ func (g *Ingest) Get(ctx context.Context, who auth.Principal, at catalog.Path, i
 	}
 
 	return g.load(ctx, dataset, id)
+}
+
+// Find returns an ingestion for work that waits for it, and nil if it does not exist. The caller has checked the access.
+func (g *Ingest) Find(ctx context.Context, account, dataset, id uuid.UUID) (found *Ingestion, err error) {
+	err = g.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err = selectIngestion(ctx, q, account, dataset, id)
+
+		return err
+	})
+
+	return found, err
 }
 
 // List returns ingestions of files before the given one, newest first.

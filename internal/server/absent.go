@@ -40,6 +40,7 @@ func resources() map[string]resource {
 		"verifiedId":     {`verified question "{verifiedId}" of "{username}/{namespace}"`, "GET /verified/{username}/{namespace} lists those that you can see."},
 		"benchmarkId":    {`benchmark "{benchmarkId}" of "{username}/{namespace}"`, "GET /benchmarks/{username}/{namespace} lists those that you can see."},
 		"connectionId":   {`connection "{connectionId}"`, "GET /connections lists yours."},
+		"sourceId":       {`source "{sourceId}"`, "GET /sources lists yours."},
 		"webhookId":      {`webhook "{webhookId}"`, "GET /webhooks lists yours."},
 		"deletedId":      {`deleted dataset or namespace "{deletedId}"`, "GET /schema/deleted lists those that you can restore."},
 		"agent":          {`agent "{agent}"`, "GET /a2a lists the agents."},

@@ -92,7 +92,7 @@ func (rt *router) addGenerated() {
 
 	strict := api.NewStrictHandlerWithOptions(handlers{
 		tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, query: s.config.Query,
-		runs: s.config.Runs, verified: s.config.Verified, benchmark: s.config.Benchmark, webhooks: s.config.Webhooks, connections: s.config.Connections, audit: s.config.Audit, public: s.config.PublicURL, apiVersion: s.contract.document.Info.Version,
+		runs: s.config.Runs, verified: s.config.Verified, benchmark: s.config.Benchmark, webhooks: s.config.Webhooks, connections: s.config.Connections, sources: s.config.Sources, audit: s.config.Audit, public: s.config.PublicURL, apiVersion: s.contract.document.Info.Version,
 	}, nil, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: s.failDecode, ResponseErrorHandlerFunc: s.fail})
 
 	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: basePath, BaseRouter: rt, ErrorHandlerFunc: s.fail})

@@ -22,6 +22,7 @@ import (
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
+	"quern.dev/quern/internal/source"
 	"quern.dev/quern/internal/upload"
 	"quern.dev/quern/internal/verified"
 	"quern.dev/quern/internal/webhook"
@@ -41,6 +42,7 @@ type Config struct {
 	Feed           *feed.Feed
 	Webhooks       *webhook.Webhooks
 	Connections    *connection.Connections
+	Sources        *source.Sources
 	Verified       *verified.Verified
 	Benchmark      *benchmark.Benchmarks
 	Audit          audit.Log
@@ -116,6 +118,7 @@ type handlers struct {
 	benchmark   *benchmark.Benchmarks
 	webhooks    *webhook.Webhooks
 	connections *connection.Connections
+	sources     *source.Sources
 	audit       audit.Log
 	public      string // address of the service
 	apiVersion  string // of the interface specification

@@ -60,7 +60,8 @@ const (
 		SELECT object_key, size FROM upload_files WHERE status = 'completed' AND removed_at IS NULL AND object_key > $1 ORDER BY object_key LIMIT $2`
 	sqlBindFiles = `
 		UPDATE upload_files SET bound_account = $4, bound_dataset = $5, bound_ingestion = $6, reserved_until = $7, remove_at = NULL
-		WHERE account_id = $1 AND session_id = $2 AND id = ANY($3) AND status = 'completed' AND removed_at IS NULL AND bound_dataset IS NULL`
+		WHERE account_id = $1 AND session_id = $2 AND id = ANY($3) AND status = 'completed' AND removed_at IS NULL
+			AND (bound_dataset IS NULL OR bound_dataset = $5 AND bound_ingestion = $6 AND reserved_until IS NOT NULL)`
 	sqlCountBound = `
 		SELECT count(*) FILTER (WHERE bound_ingestion = $5 OR reserved_until IS NULL), count(*) FROM upload_files
 		WHERE account_id = $1 AND session_id = $2 AND id = ANY($3) AND bound_dataset = $4`
@@ -245,7 +246,7 @@ func stored(db *postgres.DB, prefix string) blob.Rows {
 	}
 }
 
-// bindFiles binds the files that are free. It returns the number of files that the dataset has now (bound), and how
+// bindFiles binds the files that are free, and reserves those longer that this ingestion has reserved before. It returns the number of files that the dataset has now (bound), and how
 // many of them no other request has reserved (certain).
 func bindFiles(ctx context.Context, tx pgx.Tx, s Session, files []uuid.UUID, to Binding, until time.Time) (certain, bound int, err error) {
 	if _, err := tx.Exec(ctx, sqlBindFiles, s.Account, s.ID, files, to.Account, to.Dataset, to.Ingestion, until); err != nil {

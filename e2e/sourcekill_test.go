@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSourceKillLoop runs sources on two replicas while processes die at random: either replica, at any moment or while it receives a file, and the sealed processes
+// that read the files. Leases expire early. Files arrive all the time. In the end the dataset must have each file exactly once.
+func TestSourceKillLoop(t *testing.T) {
+	t.Parallel()
+
+	store, settings := newStoreProxy(t)
+	sourceKey := "QUERN_SOURCE_KEY=" + strings.Repeat("the key of both ", 4)
+	one := start(t, append(settings, sourceKey)...)
+	two := another(t, one, sourceKey)
+	bearer := value(t, call(t, http.MethodPost, one.url+"/user/tokens", one.newKey().token("ada"), `{"name": "loader"}`))
+	l := &sourceLoop{loadLoop: &loadLoop{t: t, store: store, replicas: []*service{one, two}, killed: map[string]int{}}}
+
+	for range 2 {
+		l.sources = append(l.sources, newSource(t, one, "ada", bearer, `, "accept": ["all"]`))
+	}
+
+	l.runAll(loops(100))
+
+	for _, o := range l.sources {
+		l.requireEnd(o)
+	}
+
+	t.Logf("%d files, %d runs; killed: %v", l.files, l.runs, l.killed)
+}
+
+// sourceLoop is the state of the test.
+type sourceLoop struct {
+	*loadLoop
+
+	sources     []*sourceOf
+	files, runs int
+}
+
+// runAll adds files and runs the sources while processes are killed.
+func (l *sourceLoop) runAll(files int) {
+	dying, enough := context.WithCancel(l.t.Context())
+
+	var killing sync.WaitGroup
+
+	killing.Go(func() { l.kill(dying) })
+
+	for i := range files {
+		o := l.sources[i%len(l.sources)]
+		o.there.put(fmt.Sprintf("%03d.csv", i), o.numbers(1+i%5))
+
+		l.files++
+
+		for _, o := range l.sources {
+			l.tryRun(o)
+		}
+
+		time.Sleep(rand.N(500 * time.Millisecond))
+	}
+
+	enough()
+	killing.Wait()
+}
+
+// tryRun asks a random replica to run a source. The answer may be lost, and a run may be in progress.
+func (l *sourceLoop) tryRun(o *sourceOf) {
+	replica := l.replicas[rand.N(len(l.replicas))]
+
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+
+	answer, _ := try(newRequest(l.t, http.MethodPost, replica.url+"/sources/"+o.id+"/run", o.bearer, "").WithContext(ctx))
+	if answer != nil && answer.status == http.StatusAccepted {
+		l.runs++
+	}
+}
+
+// kill ends a random process, repeatedly.
+func (l *sourceLoop) kill(dying context.Context) {
+	for {
+		select {
+		case <-dying.Done():
+			return
+		case <-time.After(rand.N(2 * time.Second)):
+		}
+
+		victim := l.replicas[rand.N(len(l.replicas))]
+
+		switch rand.N(6) {
+		case 0, 1:
+			l.killed["server"]++
+			victim.kill()
+			victim.restart()
+		case 2, 3:
+			l.killAt(dying, "") // any object: of an upload, or of a table
+		case 4:
+			for _, child := range childrenOf(victim.process.Process.Pid) {
+				if syscall.Kill(child, syscall.SIGKILL) == nil {
+					l.killed["child"]++
+				}
+			}
+		case 5:
+			l.killed["leases"]++
+			withDatabase(l.t, l.replicas[0].databaseURL, func(ctx context.Context, connection *pgx.Conn) {
+				_, err := connection.Exec(ctx, `UPDATE leases SET until = now() - interval '1 second'`)
+				require.NoError(l.t, err)
+			})
+		}
+	}
+}
+
+// requireEnd runs a source until it has nothing more to do, and compares the dataset with the model.
+func (l *sourceLoop) requireEnd(o *sourceOf) {
+	l.t.Helper()
+
+	awaitFor(l.t, longEnough, "the last run has ended", func() bool { last := o.get().LastRun; return last == nil || last.FinishedAt != "" })
+
+	for range 10 {
+		now := o.get()
+		if now.Status == "stopped" { // a process that died may have failed an ingestion
+			require.NotEmpty(l.t, now.IngestionID, now.Reason)
+
+			answer := o.call(http.MethodPost, "/ingestions/"+now.IngestionID+"/retry", "")
+			require.Equal(l.t, http.StatusAccepted, answer.status, answer.body)
+			o.set(true)
+		}
+
+		answer := o.begin()
+		require.Equal(l.t, http.StatusAccepted, answer.status, answer.body)
+
+		var run sourceRun
+
+		answer.json(l.t, &run)
+		awaitFor(l.t, longEnough, "the run has ended", func() bool { last := o.get().LastRun; return last.ID == run.ID && last.FinishedAt != "" })
+
+		if last := o.get().LastRun; last.Status == "completed" && last.Files == 0 {
+			break
+		}
+	}
+
+	last := o.get().LastRun
+	require.Equal(l.t, "completed", last.Status, last.Reason)
+	o.requireModel()
+
+	withDatabase(l.t, o.s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
+		var files, rows, states int
+
+		require.NoError(l.t, connection.QueryRow(ctx, `SELECT sum(files), sum(rows) FROM source_runs WHERE source_id = $1`, o.id).Scan(&files, &rows))
+		require.NoError(l.t, connection.QueryRow(ctx, `SELECT count(*) FROM source_files WHERE source_id = $1 AND state = 'loaded'`, o.id).Scan(&states))
+		require.Equal(l.t, states, files, "each file is counted once")
+		require.Len(l.t, o.model, rows, "each row is counted once")
+	})
+}

@@ -1,0 +1,19 @@
+// Package source keeps datasets fresh from files that are in another system: it loads each file of a connection exactly once.
+//
+//	            claim: a session        content received,
+//	            in the upload package   its ingestion is named     ingestion completed
+//	new file ──────────────▶ claimed ──────────────▶ loading ──────────────────────────▶ loaded
+//	                           │                        ├── the ingestion was cancelled ─▶ skipped
+//	                           └── cannot be loaded ────┴── the ingestion has failed ────▶ failed
+//
+// Invariants:
+//   - A source belongs to an account, and acts for the credential that made or resumed it. The rights on the dataset and on the connection are checked at every run.
+//   - A source has one run at a time (a unique index), and a run has one worker at a time (its lease). Every write of the worker is fenced and checks that the run is
+//     still wanted.
+//   - The content of a file is read at exactly the ETag that was listed, and is received as a whole or not at all.
+//   - The id of the ingestion is recorded, fenced, before the ingestion is created with this id. Creating it again has no effect. From then on the file keeps this
+//     ingestion. So a crash at any moment neither loses nor doubles a file, although the file and the ingestion may belong to different accounts.
+//   - A file that somebody must decide about stops the source. What was loaded stays.
+//
+// Faults: NotFound, Forbidden, ValidationFailed, Conflict, LimitExceeded, InvalidState.
+package source

@@ -1,0 +1,505 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/connection"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/ingest"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/upload"
+)
+
+const (
+	// maxListed is the largest number of files under a prefix. A run holds their paths in memory.
+	maxListed = 100_000
+	// maxLoading is how many ingestions of a run are in progress at once.
+	maxLoading = 8
+	pollEvery  = 100 * time.Millisecond
+)
+
+// working is a run whose lease this worker holds.
+type working struct {
+	*Sources
+
+	lease   job.Lease
+	source  Source
+	run     Run
+	who     auth.Principal
+	dataset catalog.Dataset
+	store   *blob.Store
+
+	loading []file // whose ingestions are in progress, oldest first
+	window  int    // how many may be
+}
+
+// file is a file that the source has claimed.
+type file struct {
+	path      string
+	etag      string
+	seen      string // the ETag that was told last; empty if the file is gone
+	size      int64
+	state     fileState
+	session   uuid.UUID
+	owner     uuid.UUID // account of the dataset
+	dataset   uuid.UUID
+	ingestion uuid.UUID
+}
+
+type fileState string
+
+const (
+	fileClaimed fileState = "claimed"
+	fileLoading fileState = "loading"
+	fileLoaded  fileState = "loaded"
+	fileSkipped fileState = "skipped"
+	fileFailed  fileState = "failed"
+)
+
+// do loads what earlier runs left unfinished, and then the new files.
+func (w *working) do(ctx context.Context, lease job.Lease) error {
+	w.lease = lease
+
+	if err := w.record(ctx, func(tx postgres.Tx) error { return startRun(ctx, tx, w.run, w.now()) }); err != nil {
+		return err
+	}
+
+	if err := w.allowed(ctx); err != nil {
+		return err
+	}
+
+	store, done, err := w.Connections.Open(ctx, w.who, w.source.Connection)
+
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return stop("The connection was deleted. Delete the source and make another one.")
+	case err != nil:
+		return err
+	}
+
+	defer done()
+
+	w.store = store
+
+	err = w.load(ctx)
+	if errors.As(err, new(stopError)) || errors.Is(err, errPaused) {
+		// What has been begun is loaded nevertheless.
+		err = errors.Join(err, w.settleAll(ctx))
+	}
+
+	if err != nil {
+		return err
+	}
+
+	end := w.run
+	end.Status, end.FinishedAt = RunCompleted, w.now()
+
+	return lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return finishRun(ctx, tx, end) })
+}
+
+// record is Lease.Record for a run that may continue: its source exists and is active.
+func (w *working) record(ctx context.Context, do func(tx postgres.Tx) error) error {
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
+		status, err := lockOpen(ctx, tx, w.run)
+
+		switch {
+		case err != nil || status == "":
+			return false, err
+		case status != Active:
+			return false, errPaused
+		default:
+			return true, do(tx)
+		}
+	})
+}
+
+// settled is record for what has happened already, also if the source was paused meanwhile.
+func (w *working) settled(ctx context.Context, do func(tx postgres.Tx) error) error {
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
+		status, err := lockOpen(ctx, tx, w.run)
+		if err != nil || status == "" {
+			return false, err
+		}
+
+		return true, do(tx)
+	})
+}
+
+// allowed finds out for whom the source acts, and whether the dataset may be changed.
+func (w *working) allowed(ctx context.Context) (err error) {
+	if w.who, err = w.Credentials.Current(ctx, w.source.holder()); err != nil {
+		if fault.Is(err, fault.Unauthorized) {
+			err = stop("The API token that made the source is no longer valid, or the account is disabled. Resume the source with another token.")
+		}
+
+		return err
+	}
+
+	err = w.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+		w.dataset, err = w.Catalog.DraftTx(ctx, tx, w.who, w.source.At)
+
+		return err
+	})
+
+	switch {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Forbidden):
+		return stop("The dataset is gone, or you may no longer change it.")
+	case err == nil && w.source.dataset != uuid.Nil && w.source.dataset != w.dataset.ID:
+		return stop("The dataset was deleted, and another one has its name. Delete the source and make another one.")
+	default:
+		return err
+	}
+}
+
+func (w *working) load(ctx context.Context) error {
+	var known map[string]file
+
+	err := w.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		known, err = selectFiles(ctx, q, w.source)
+
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	if err := w.continueAll(ctx, known); err != nil {
+		return err
+	}
+
+	listed, err := w.list(ctx)
+	if err != nil {
+		return err
+	}
+
+	fresh, err := w.compare(ctx, known, listed)
+	if err != nil {
+		return err
+	}
+
+	for _, object := range fresh {
+		if err := w.loadNew(ctx, object, known[object.Key]); err != nil {
+			return err
+		}
+	}
+
+	return w.settleAll(ctx)
+}
+
+// continueAll finishes the files whose ingestions were named by an earlier run or attempt. Somebody may have decided about them since.
+func (w *working) continueAll(ctx context.Context, known map[string]file) error {
+	for _, path := range slices.Sorted(maps.Keys(known)) {
+		f := known[path]
+		if f.ingestion == uuid.Nil || f.state != fileLoading && f.state != fileFailed {
+			continue
+		}
+
+		found, err := w.Ingest.Find(ctx, f.owner, f.dataset, f.ingestion)
+		if err != nil {
+			return err
+		}
+
+		switch {
+		case f.state == fileFailed && (found == nil || found.Status == ingest.Failed):
+			continue // known
+		case found == nil:
+			isForgotten, err := w.submit(ctx, f)
+			if err != nil {
+				return err
+			}
+
+			if isForgotten {
+				delete(known, path)
+
+				continue
+			}
+		}
+
+		if err := w.wait(ctx, f); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// list returns the files that the source wants, in the order of their paths.
+func (w *working) list(ctx context.Context) (listed []blob.Object, err error) {
+	last := ""
+
+	for object, err := range w.store.List(ctx, w.source.Prefix) {
+		switch {
+		case err != nil:
+			return nil, connection.Failed(connection.Problem(err))
+		case len(listed) == maxListed:
+			return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("There are more than %d files. Use a longer prefix, and several sources.", maxListed))
+		case object.Key <= last: // a lying store may repeat itself
+			continue
+		case object.Size == 0 || object.ETag == "" || !w.source.wants(object.Key) || !utf8.ValidString(object.Key) || strings.ContainsRune(object.Key, 0):
+			continue
+		}
+
+		last = object.Key
+		listed = append(listed, object)
+	}
+
+	return listed, nil
+}
+
+// compare returns the files that are new, and tells about files that were loaded and are no longer the same.
+func (w *working) compare(ctx context.Context, known map[string]file, listed []blob.Object) (fresh []blob.Object, err error) {
+	var (
+		told []file
+		gone = maps.Clone(known)
+		run  = w.run
+	)
+
+	tell := func(f file, seen string, event Event) {
+		f.seen = seen
+		told = append(told, f)
+
+		if event == Changed {
+			run.Changed++
+		} else {
+			run.Deleted++
+		}
+
+		if len(run.Notes) < maxNotes {
+			run.Notes = append(run.Notes, Note{f.path, event})
+		}
+	}
+
+	for _, object := range listed {
+		f, isKnown := known[object.Key]
+		delete(gone, object.Key)
+
+		switch {
+		case !isKnown || f.state == fileClaimed:
+			fresh = append(fresh, object)
+		case f.seen == "" && object.ETag == f.etag:
+			f.seen = f.etag // it is back
+			told = append(told, f)
+		case f.seen != object.ETag:
+			tell(f, object.ETag, Changed)
+		}
+	}
+
+	for _, path := range slices.Sorted(maps.Keys(gone)) {
+		switch f := gone[path]; {
+		case f.state == fileClaimed:
+			if err := w.forget(ctx, f); err != nil {
+				return nil, err
+			}
+		case f.seen != "":
+			tell(f, "", Deleted)
+		}
+	}
+
+	if len(told) == 0 {
+		return fresh, nil
+	}
+
+	w.run = run
+
+	return fresh, w.record(ctx, func(tx postgres.Tx) error { return tellFiles(ctx, tx, run, told) })
+}
+
+// loadNew loads a file that no run has loaded. claimed is what an earlier attempt left of it.
+func (w *working) loadNew(ctx context.Context, object blob.Object, claimed file) error {
+	for len(w.loading) >= w.window {
+		if err := w.settleOldest(ctx); err != nil {
+			return err
+		}
+	}
+
+	f := claimed
+	if f.state != fileClaimed || f.etag != object.ETag || f.size != object.Size {
+		var err error
+		if f, err = w.claim(ctx, object); err != nil || f.state != fileClaimed {
+			return err
+		}
+	}
+
+	isThere, err := w.receive(ctx, f)
+	if err != nil || !isThere {
+		return err
+	}
+
+	f.state, f.owner, f.dataset, f.ingestion = fileLoading, w.dataset.Account, w.dataset.ID, uuid.Must(uuid.NewV7())
+	if err := w.record(ctx, func(tx postgres.Tx) error { return nameIngestion(ctx, tx, w.source, f) }); err != nil {
+		return err
+	}
+
+	if isForgotten, err := w.submit(ctx, f); err != nil || isForgotten {
+		return err
+	}
+
+	w.loading = append(w.loading, f)
+
+	return nil
+}
+
+// claim records that the file is going to be loaded, together with the upload session that receives it.
+func (w *working) claim(ctx context.Context, object blob.Object) (file, error) {
+	f := file{path: object.Key, etag: object.ETag, seen: object.ETag, size: object.Size, state: fileClaimed}
+
+	err := w.record(ctx, func(tx postgres.Tx) error {
+		session, err := w.Uploads.ExpectTx(ctx, tx, w.who, upload.NewFile{Name: path.Base(f.path), Size: f.size})
+		if err != nil {
+			return err
+		}
+
+		f.session = session.ID
+
+		return claimFile(ctx, tx, w.source, f)
+	})
+
+	if fault.Is(err, fault.ValidationFailed) || fault.Is(err, fault.PayloadTooLarge) {
+		f.state = fileFailed
+		if err := w.record(ctx, func(tx postgres.Tx) error { return claimFile(ctx, tx, w.source, f) }); err != nil {
+			return file{}, err
+		}
+
+		return file{}, stop(fmt.Sprintf("The file %q cannot be loaded: its name is too long or has control characters, or it is larger than the service accepts. Resume the source to leave it out.", f.path))
+	}
+
+	return f, err
+}
+
+// receive copies the content of a file into its upload session. It reports whether it is there: a file that is no longer what was listed is left to the next run.
+func (w *working) receive(ctx context.Context, f file) (bool, error) {
+	content, err := w.store.ReadVersion(ctx, f.path, f.etag)
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
+		return false, w.forget(ctx, f)
+	}
+
+	if err != nil {
+		return false, connection.Failed(connection.Problem(err))
+	}
+
+	defer func() { _ = content.Close() }()
+
+	err = w.Uploads.Receive(ctx, w.who, f.session, remote{content})
+	if fault.Is(err, fault.Conflict) || fault.Is(err, fault.InvalidState) { // another size than listed; or the session has expired
+		return false, w.forget(ctx, f)
+	}
+
+	return err == nil, err
+}
+
+// remote tells the problems of the other side apart from those of our own store.
+type remote struct{ content io.Reader }
+
+func (r remote) Read(p []byte) (int, error) {
+	n, err := r.content.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+		err = connection.Failed(connection.Problem(err))
+	}
+
+	return n, err
+}
+
+func (w *working) forget(ctx context.Context, f file) error {
+	return w.record(ctx, func(tx postgres.Tx) error { return forgetFile(ctx, tx, w.source, f) })
+}
+
+// submit creates the ingestion of a file, if it does not exist yet. If the content has expired meanwhile, the file is forgotten and new again.
+func (w *working) submit(ctx context.Context, f file) (isForgotten bool, err error) {
+	_, err = w.Ingest.Create(ctx, w.who, w.source.At, ingest.Request{
+		ID: f.ingestion, Session: f.session, Mode: ingest.Append, Options: w.source.Options, Accept: w.source.Accept,
+	})
+
+	switch {
+	case fault.Is(err, fault.InvalidState):
+		return true, w.forget(ctx, f)
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Forbidden):
+		return false, stop("The dataset is gone, or you may no longer change it.")
+	default:
+		return false, err
+	}
+}
+
+// settleAll waits for all ingestions that are in progress.
+func (w *working) settleAll(ctx context.Context) (err error) {
+	for len(w.loading) > 0 {
+		settled := w.settleOldest(ctx)
+		if !errors.As(settled, new(stopError)) && settled != nil {
+			return settled
+		}
+
+		if err == nil { // the first reason to stop is told
+			err = settled
+		}
+	}
+
+	return err
+}
+
+func (w *working) settleOldest(ctx context.Context) error {
+	f := w.loading[0]
+	w.loading = w.loading[1:]
+
+	if err := w.wait(ctx, f); err != nil {
+		return err
+	}
+
+	w.window = maxLoading // the first file has made the dataset and has shown that files can be read
+
+	return nil
+}
+
+// wait waits for the end of an ingestion, and records it.
+func (w *working) wait(ctx context.Context, f file) error {
+	for {
+		found, err := w.Ingest.Find(ctx, f.owner, f.dataset, f.ingestion)
+		if err != nil {
+			return err
+		}
+
+		if found == nil {
+			return stop("The dataset was deleted.")
+		}
+
+		switch found.Status {
+		case ingest.Completed:
+			f.state = fileLoaded
+
+			return w.settled(ctx, func(tx postgres.Tx) error { return loadedFile(ctx, tx, w.run, f, found.RowsDone) })
+		case ingest.Cancelled:
+			f.state = fileSkipped
+
+			return w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) })
+		case ingest.Failed:
+			f.state = fileFailed
+			if err := w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) }); err != nil {
+				return err
+			}
+
+			return stopError{Stop{fmt.Sprintf("The file %q could not be loaded: %s Retry the ingestion, or resume the source to leave the file out.", f.path, found.ErrorMessage), f.ingestion}}
+		case ingest.Waiting:
+			return stopError{Stop{fmt.Sprintf("The file %q waits for somebody to decide about a doubt. Retry its ingestion and accept the doubt, or cancel it to leave the file out.", f.path), f.ingestion}}
+		case ingest.Queued, ingest.Running:
+		}
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+}

@@ -1,0 +1,298 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/connection"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/ingest"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/upload"
+)
+
+// Sources keeps sources and runs them.
+type Sources struct {
+	DB          *postgres.DB
+	Catalog     catalog.Catalog
+	Connections *connection.Connections
+	Uploads     upload.Uploads
+	Ingest      *ingest.Ingest
+	Credentials auth.Credentials
+	Jobs        func() *job.Client // returns the client only after startup is complete
+	Log         *slog.Logger
+	Now         func() time.Time
+}
+
+// Status is the status of a source.
+type Status string
+
+const (
+	Active  Status = "active"
+	Paused  Status = "paused"  // by its owner
+	Stopped Status = "stopped" // by the service, until somebody decides
+)
+
+// Source loads the files of a connection into a dataset.
+type Source struct {
+	Account    uuid.UUID
+	ID         uuid.UUID
+	Name       string
+	Connection uuid.UUID
+	At         catalog.Path
+	Prefix     string
+	Pattern    string
+	Options    ingest.Options
+	Accept     []string // codes of doubts that do not stop the source
+	Status     Status
+	Stop       Stop
+	LastRun    *Run
+	CreatedAt  time.Time
+
+	token   uuid.UUID // that acts; uuid.Nil for a person who signed in
+	dataset uuid.UUID // of the first load; uuid.Nil before it
+}
+
+// Stop is why a source or a run has stopped.
+type Stop struct {
+	Reason    string
+	Ingestion uuid.UUID // that must be decided about; uuid.Nil if it is something else
+}
+
+func (s Source) audit() audit.Target { return audit.Target{Kind: "source", ID: s.ID.String()} }
+
+func (s Source) holder() auth.Holder { return auth.Holder{Account: s.Account, Token: s.token} }
+
+// wants reports whether the source loads the file with this path.
+func (s Source) wants(file string) bool {
+	rest, below := strings.CutPrefix(file, s.Prefix)
+	if !below || strings.HasSuffix(file, "/") {
+		return false
+	}
+
+	if !strings.Contains(s.Pattern, "/") {
+		rest = path.Base(file)
+	}
+
+	matches, err := path.Match(s.Pattern, rest)
+
+	return err == nil && matches
+}
+
+// maxSources is the largest number of sources of an account.
+const maxSources = 100
+
+// Want is a request for a source.
+type Want struct {
+	Name       string
+	Connection uuid.UUID
+	At         catalog.Path
+	Prefix     string
+	Pattern    string
+	Options    ingest.Options
+	Accept     []string
+	Once       auth.Once
+}
+
+// mayRead refuses restricted tokens: sources use connections, which belong to the whole account.
+func mayRead(who auth.Principal) error {
+	if who.Token != nil && who.Token.Restricted {
+		return fault.New(fault.Forbidden, "A restricted token cannot use sources. Use a token without restrictions.")
+	}
+
+	return nil
+}
+
+// mayChange also refuses tokens that only read.
+func mayChange(who auth.Principal) error { return cmp.Or(mayRead(who), who.RequireEditor()) }
+
+func tokenOf(who auth.Principal) uuid.UUID { return who.Holder().Token }
+
+// Create makes a source. It loads nothing until it is run.
+//
+// Faults: Forbidden, NotFound for a dataset or a connection that the caller cannot use, ValidationFailed, Conflict for a name that is in use, LimitExceeded.
+func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (made Source, err error) {
+	if err := mayChange(who); err != nil {
+		return Source{}, err
+	}
+
+	if _, err := path.Match(want.Pattern, ""); err != nil {
+		return Source{}, fault.Invalid("pattern", "is not a pattern: a [ must have its ], and \\ must be followed by a character")
+	}
+
+	want.At.Username = who.NameOf(want.At.Username)
+	draft := Source{
+		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern,
+		Options: want.Options, Accept: want.Accept, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
+	}
+
+	if _, err := s.Connections.Get(ctx, who, want.Connection); err != nil {
+		if fault.Is(err, fault.NotFound) {
+			err = fault.New(fault.NotFound, "You have no connection with this id. GET /connections lists yours.")
+		}
+
+		return Source{}, err
+	}
+
+	err = s.DB.InTx(ctx, func(tx postgres.Tx) error {
+		first, repeated, err := want.Once.ClaimTx(ctx, tx, who.Account, who, draft.ID, draft.CreatedAt)
+		if err != nil {
+			return err
+		}
+
+		if !repeated {
+			if err := s.createTx(ctx, tx, who, draft); err != nil {
+				return err
+			}
+		}
+
+		made, err = present(selectSource(ctx, tx, who.Account, first))
+
+		return err
+	})
+	if _, isTaken := postgres.ViolatesUnique(err); isTaken {
+		err = fault.New(fault.Conflict, "You have a source with this name already. Names are compared without case.")
+	}
+
+	return made, err
+}
+
+func (s *Sources) createTx(ctx context.Context, tx postgres.Tx, who auth.Principal, draft Source) error {
+	if _, err := s.Catalog.DraftTx(ctx, tx, who, draft.At); err != nil {
+		if fault.Is(err, fault.NotFound) {
+			err = fault.New(fault.NotFound, "There is no dataset of this user with this name, or you cannot see it.")
+		}
+
+		return err
+	}
+
+	if n, err := countSources(ctx, tx, who.Account); err != nil || n >= maxSources {
+		if err == nil {
+			err = fault.New(fault.LimitExceeded, fmt.Sprintf("You have %d sources, which is the maximum. Delete one first.", n))
+		}
+
+		return err
+	}
+
+	if err := insertSource(ctx, tx, draft); err != nil {
+		return err
+	}
+
+	return audit.WriteTx(ctx, tx, who.Audit(who.Account, draft.CreatedAt, "source.create", draft.audit()))
+}
+
+func (s *Sources) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
+
+func present(found *Source, err error) (Source, error) {
+	if err == nil && found == nil {
+		err = fault.Absent()
+	}
+
+	if err != nil {
+		return Source{}, err
+	}
+
+	return *found, nil
+}
+
+// Get returns a source of the caller with its last run.
+//
+// Faults: NotFound, Forbidden.
+func (s *Sources) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (found Source, err error) {
+	if err := mayRead(who); err != nil {
+		return Source{}, err
+	}
+
+	err = s.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err = present(selectSource(ctx, q, who.Account, id))
+
+		return err
+	})
+
+	return found, err
+}
+
+// List returns the sources of the caller, oldest first.
+//
+// Faults: Forbidden.
+func (s *Sources) List(ctx context.Context, who auth.Principal, after uuid.UUID, limit int) (list []Source, next uuid.UUID, err error) {
+	if err := mayRead(who); err != nil {
+		return nil, uuid.Nil, err
+	}
+
+	err = s.DB.Do(ctx, func(q postgres.Querier) error {
+		list, err = selectSources(ctx, q, who.Account, after, limit+1)
+
+		return err
+	})
+
+	if len(list) > limit {
+		list = list[:limit]
+		next = list[limit-1].ID
+	}
+
+	return list, next, err
+}
+
+// SetActive pauses a source, or resumes one that is paused or stopped. A resumed source acts for the credential of the caller.
+//
+// Faults: NotFound, Forbidden.
+func (s *Sources) SetActive(ctx context.Context, who auth.Principal, id uuid.UUID, active bool) (Source, error) {
+	return s.change(ctx, who, id, "source.update", func(tx postgres.Tx, now *Source) error {
+		if active {
+			now.Status, now.Stop, now.token = Active, Stop{}, tokenOf(who)
+		} else {
+			now.Status = Paused
+		}
+
+		return updateStatus(ctx, tx, *now)
+	})
+}
+
+// Delete deletes a source with its history. A run in progress ends.
+//
+// Faults: NotFound, Forbidden.
+func (s *Sources) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) error {
+	_, err := s.change(ctx, who, id, "source.delete", func(tx postgres.Tx, now *Source) error { return deleteSource(ctx, tx, *now) })
+
+	return err
+}
+
+// change changes a source of the caller in a transaction, with an audit entry.
+func (s *Sources) change(ctx context.Context, who auth.Principal, id uuid.UUID, action string, do func(tx postgres.Tx, now *Source) error) (changed Source, err error) {
+	if err := mayRead(who); err != nil {
+		return Source{}, err
+	}
+
+	err = s.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if changed, err = present(lockSource(ctx, tx, who.Account, id)); err != nil {
+			return err
+		}
+
+		if err := who.RequireEditor(); err != nil {
+			return err
+		}
+
+		if err := do(tx, &changed); err != nil {
+			return err
+		}
+
+		return audit.WriteTx(ctx, tx, who.Audit(who.Account, s.now(), action, changed.audit()))
+	})
+	if err != nil {
+		return Source{}, err
+	}
+
+	return changed, nil
+}

@@ -1,0 +1,159 @@
+package source
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"quern.dev/quern/internal/postgres"
+)
+
+const sqlColumns = `account_id, id, token_id, name, connection_id, username, namespace, dataset, dataset_id, prefix, pattern, options, accept, status, reason, ingestion_id,
+		created_at FROM sources`
+
+const (
+	sqlLockAccount  = `SELECT pg_advisory_xact_lock(hashtextextended('sources ' || $1::text, 0))`
+	sqlCountSources = `SELECT count(*) FROM sources WHERE account_id = $1`
+	sqlInsertSource = `
+		INSERT INTO sources (account_id, id, token_id, name, connection_id, username, namespace, dataset, prefix, pattern, options, accept, status, reason, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14)`
+	sqlSelectSource  = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2`
+	sqlLockSource    = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2 FOR UPDATE`
+	sqlSelectSources = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlUpdateStatus  = `UPDATE sources SET status = $3, reason = $4, ingestion_id = $5, token_id = $6 WHERE account_id = $1 AND id = $2`
+	sqlStopSource    = `
+		UPDATE sources SET status = 'stopped', reason = $3, ingestion_id = $4 WHERE account_id = $1 AND id = $2 AND status = 'active'`
+	sqlDeleteSource = `DELETE FROM sources WHERE account_id = $1 AND id = $2`
+	sqlDeleteFiles  = `DELETE FROM source_files WHERE account_id = $1 AND source_id = $2`
+	sqlDeleteRuns   = `DELETE FROM source_runs WHERE account_id = $1 AND source_id = $2`
+)
+
+// optional returns nil for uuid.Nil.
+func optional(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+
+	return &id
+}
+
+func orNil(id *uuid.UUID) uuid.UUID {
+	if id == nil {
+		return uuid.Nil
+	}
+
+	return *id
+}
+
+func scanSource(row pgx.CollectableRow) (s Source, err error) {
+	var dataset, ingestion *uuid.UUID
+
+	err = row.Scan(&s.Account, &s.ID, &s.token, &s.Name, &s.Connection, &s.At.Username, &s.At.Namespace, &s.At.Dataset, &dataset, &s.Prefix, &s.Pattern, &s.Options, &s.Accept,
+		&s.Status, &s.Stop.Reason, &ingestion, &s.CreatedAt)
+	s.dataset, s.Stop.Ingestion = orNil(dataset), orNil(ingestion)
+
+	return s, err
+}
+
+// countSources returns the number of sources of an account. Until the transaction ends, no other one counts them.
+func countSources(ctx context.Context, tx pgx.Tx, account uuid.UUID) (n int, err error) {
+	if _, err := tx.Exec(ctx, sqlLockAccount, account); err != nil {
+		return 0, err
+	}
+
+	err = tx.QueryRow(ctx, sqlCountSources, account).Scan(&n)
+
+	return n, err
+}
+
+func insertSource(ctx context.Context, tx pgx.Tx, s Source) error {
+	accept := s.Accept
+	if accept == nil {
+		accept = []string{}
+	}
+
+	_, err := tx.Exec(ctx, sqlInsertSource, s.Account, s.ID, s.token, s.Name, s.Connection, s.At.Username, s.At.Namespace, s.At.Dataset, s.Prefix, s.Pattern, s.Options, accept,
+		s.Status, s.CreatedAt)
+
+	return err
+}
+
+func selectSource(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Source, error) {
+	rows, err := q.Query(ctx, sqlSelectSource, account, id)
+
+	return one(ctx, q, account, rows, err)
+}
+
+func lockSource(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*Source, error) {
+	rows, err := tx.Query(ctx, sqlLockSource, account, id)
+
+	return one(ctx, tx, account, rows, err)
+}
+
+func one(ctx context.Context, q postgres.Querier, account uuid.UUID, rows pgx.Rows, err error) (*Source, error) {
+	found, err := withRuns(ctx, q, account, rows, err)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+
+	return &found[0], nil
+}
+
+func selectSources(ctx context.Context, q postgres.Querier, account, after uuid.UUID, limit int) ([]Source, error) {
+	rows, err := q.Query(ctx, sqlSelectSources, account, after, limit)
+
+	return withRuns(ctx, q, account, rows, err)
+}
+
+// withRuns reads sources and adds the last run of each.
+func withRuns(ctx context.Context, q postgres.Querier, account uuid.UUID, rows pgx.Rows, err error) ([]Source, error) {
+	if err != nil {
+		return nil, err
+	}
+
+	found, err := pgx.CollectRows(rows, scanSource)
+	if err != nil {
+		return nil, err
+	}
+
+	ids := make([]uuid.UUID, len(found))
+	for i, s := range found {
+		ids[i] = s.ID
+	}
+
+	last, err := selectLast(ctx, q, account, ids)
+
+	for i := range found {
+		for j := range last {
+			if last[j].source == found[i].ID {
+				found[i].LastRun = &last[j]
+			}
+		}
+	}
+
+	return found, err
+}
+
+func updateStatus(ctx context.Context, tx pgx.Tx, s Source) error {
+	_, err := tx.Exec(ctx, sqlUpdateStatus, s.Account, s.ID, s.Status, s.Stop.Reason, optional(s.Stop.Ingestion), s.token)
+
+	return err
+}
+
+// stopSource stops a source that is active.
+func stopSource(ctx context.Context, tx pgx.Tx, s Source, why Stop) error {
+	_, err := tx.Exec(ctx, sqlStopSource, s.Account, s.ID, why.Reason, optional(why.Ingestion))
+
+	return err
+}
+
+func deleteSource(ctx context.Context, tx pgx.Tx, s Source) error {
+	for _, statement := range []string{sqlDeleteFiles, sqlDeleteRuns, sqlDeleteSource} {
+		if _, err := tx.Exec(ctx, statement, s.Account, s.ID); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,117 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	sqlSelectFiles = `
+		SELECT path, etag, seen, size, state, session_id, owner_id, dataset_id, ingestion_id FROM source_files WHERE account_id = $1 AND source_id = $2`
+	sqlClaimFile = `
+		INSERT INTO source_files AS f (account_id, source_id, path, etag, seen, size, state, session_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (account_id, source_id, path) DO UPDATE SET etag = excluded.etag, seen = excluded.seen, size = excluded.size, state = excluded.state,
+			session_id = excluded.session_id
+		WHERE f.state = 'claimed'`
+	sqlForgetFile = `
+		DELETE FROM source_files WHERE account_id = $1 AND source_id = $2 AND path = $3 AND state = $4 AND session_id = $5`
+	sqlNameIngestion = `
+		UPDATE source_files SET state = 'loading', owner_id = $5, dataset_id = $6, ingestion_id = $7
+		WHERE account_id = $1 AND source_id = $2 AND path = $3 AND session_id = $4 AND state = 'claimed'`
+	sqlUpdateState = `
+		UPDATE source_files SET state = $5 WHERE account_id = $1 AND source_id = $2 AND path = $3 AND ingestion_id = $4 AND state IN ('loading', 'failed')`
+	sqlKeepDataset = `UPDATE sources SET dataset_id = $3 WHERE account_id = $1 AND id = $2 AND dataset_id IS NULL`
+	sqlTellFile    = `UPDATE source_files SET seen = $4 WHERE account_id = $1 AND source_id = $2 AND path = $3`
+)
+
+// selectFiles returns the files that a source has claimed, by path.
+func selectFiles(ctx context.Context, q postgres.Querier, s Source) (map[string]file, error) {
+	rows, err := q.Query(ctx, sqlSelectFiles, s.Account, s.ID)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		list                               = map[string]file{}
+		f                                  file
+		session, owner, dataset, ingestion *uuid.UUID
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&f.path, &f.etag, &f.seen, &f.size, &f.state, &session, &owner, &dataset, &ingestion}, func() error {
+		f.session, f.owner, f.dataset, f.ingestion = orNil(session), orNil(owner), orNil(dataset), orNil(ingestion)
+		list[f.path] = f
+
+		return nil
+	})
+
+	return list, err
+}
+
+// exactlyOne returns job.ErrLost if a statement changed no row: another worker was faster.
+func exactlyOne(ctx context.Context, tx pgx.Tx, statement string, arguments ...any) error {
+	done, err := tx.Exec(ctx, statement, arguments...)
+	if err == nil && done.RowsAffected() != 1 {
+		err = job.ErrLost
+	}
+
+	return err
+}
+
+func claimFile(ctx context.Context, tx pgx.Tx, s Source, f file) error {
+	return exactlyOne(ctx, tx, sqlClaimFile, s.Account, s.ID, f.path, f.etag, f.seen, f.size, f.state, optional(f.session))
+}
+
+// forgetFile makes a file new again whose content was not submitted.
+func forgetFile(ctx context.Context, tx pgx.Tx, s Source, f file) error {
+	_, err := tx.Exec(ctx, sqlForgetFile, s.Account, s.ID, f.path, f.state, f.session)
+
+	return err
+}
+
+func nameIngestion(ctx context.Context, tx pgx.Tx, s Source, f file) error {
+	return exactlyOne(ctx, tx, sqlNameIngestion, s.Account, s.ID, f.path, f.session, f.owner, f.dataset, f.ingestion)
+}
+
+func updateState(ctx context.Context, tx pgx.Tx, s Source, f file) error {
+	return exactlyOne(ctx, tx, sqlUpdateState, s.Account, s.ID, f.path, f.ingestion, f.state)
+}
+
+// loadedFile records that a file is loaded, and counts it for the run.
+func loadedFile(ctx context.Context, tx pgx.Tx, r Run, f file, rows int64) error {
+	if err := exactlyOne(ctx, tx, sqlUpdateState, r.account, r.source, f.path, f.ingestion, f.state); err != nil {
+		return err
+	}
+
+	if err := exactlyOne(ctx, tx, sqlAddLoaded, r.account, r.source, r.ID, rows, f.size); err != nil {
+		return err
+	}
+
+	_, err := tx.Exec(ctx, sqlKeepDataset, r.account, r.source, f.dataset)
+
+	return err
+}
+
+// tellFiles records what was seen of files, and what the run tells about them.
+func tellFiles(ctx context.Context, tx pgx.Tx, r Run, told []file) error {
+	batch := &pgx.Batch{}
+	for _, f := range told {
+		batch.Queue(sqlTellFile, r.account, r.source, f.path, f.seen)
+	}
+
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+
+	notes, err := json.Marshal(append([]Note{}, r.Notes...))
+	if err != nil {
+		return err
+	}
+
+	return exactlyOne(ctx, tx, sqlAddTold, r.account, r.source, r.ID, r.Changed, r.Deleted, notes)
+}
