@@ -223,7 +223,8 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 
 	nothing := thing{
 		namespace: "absent", token: uuid.NewString(), session: prepared{SessionID: uuid.NewString()},
-		completed: made.completed, ingestion: uuid.NewString(), snapshot: uuid.NewString(), deleted: uuid.NewString(),
+		completed: made.completed, ingestion: uuid.NewString(), snapshot: uuid.NewString(), deleted: uuid.NewString(), connection: uuid.NewString(),
+		source: uuid.NewString(),
 	}
 	isMade := strings.HasPrefix(audited.request.operation, "POST /ingest/new") || // owned by the caller
 		slices.Contains([]string{"POST /user/tokens", "POST /file-upload/prepare", "POST /webhooks", "POST /connections"}, audited.request.operation)

@@ -49,6 +49,22 @@ func auditedCalls() []auditedCall {
 			entries: []string{"connection.test connection"},
 		},
 		{
+			request: authorizationRow{operation: "POST /sources", body: `{"name": "<new>", "connectionId": "<connection>", "namespace": "sources", "datasetName": "d", "prefix": "none/"}`}, status: 201,
+			entries: []string{"source.create source"},
+		},
+		{
+			request: authorizationRow{operation: "PATCH /sources/{sourceId}", body: `{"active": false}`}, status: 200,
+			entries: []string{"source.update source"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /sources/{sourceId}"}, status: 204,
+			entries: []string{"source.delete source"},
+		},
+		{
+			request: authorizationRow{operation: "POST /sources/{sourceId}/run"}, status: 202,
+			entries: []string{"source.run source"},
+		},
+		{
 			request: authorizationRow{operation: "POST /file-upload/prepare", body: `{"filesToUpload": [{"filename": "x", "size": 1}]}`}, status: 200,
 			entries: []string{"upload.prepare upload"},
 		},

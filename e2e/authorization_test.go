@@ -27,6 +27,7 @@ type thing struct {
 	statement  string   // id of a long statement of the owner; it is in progress for the operation that cancels it, else it is completed
 	webhook    string   // its id
 	connection string   // its id
+	source     string   // id of a source that finds no files
 	run        asked    // a run of the owner; it is in progress for the operation that cancels it, else it has ended
 }
 
@@ -107,8 +108,12 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.webhook = webhooks{t, s, owner}.create(`{"url": "https://receiver.invalid/"}`).ID
 	}
 
-	if strings.Contains(operation, "{connectionId}") {
+	if strings.Contains(operation, "{connectionId}") || strings.HasSuffix(operation, " /sources") || strings.Contains(operation, "{sourceId}") {
 		made.connection = s.connect(t, owner, "n-"+uuid.NewString(), s.place)
+	}
+
+	if strings.Contains(operation, "{sourceId}") {
+		made.source = s.addSource(t, owner, made.connection)
 	}
 
 	if strings.Contains(operation, "{deletedId}") {
@@ -199,7 +204,7 @@ func (made thing) address(path string) string {
 	return strings.NewReplacer("/pieces/{piece}", "/pieces/1", "{statementId}", made.statement, "{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
 		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified,
-		"{benchmarkId}", made.benchmark, "{webhookId}", made.webhook, "{connectionId}", made.connection).Replace(path)
+		"{benchmarkId}", made.benchmark, "{webhookId}", made.webhook, "{connectionId}", made.connection, "{sourceId}", made.source).Replace(path)
 }
 
 // file returns the file of the session.
@@ -217,7 +222,7 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 
 	method, path, _ := strings.Cut(row.operation, " ")
 
-	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key, "<namespace>", about.namespace, "<run>", about.run.RunID, "<s3>", s.place.s3Settings()).Replace(row.body)
+	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key, "<namespace>", about.namespace, "<run>", about.run.RunID, "<s3>", s.place.s3Settings(), "<connection>", about.connection).Replace(row.body)
 	if strings.Contains(body, "<session>") && about.completed == "" {
 		about.completed = ownSession(t, s, bearer)
 	}

@@ -67,6 +67,20 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
 		{operation: "GET /connections/{connectionId}/files", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
+		{operation: "GET /sources", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
+		{operation: "POST /sources", body: `{"name": "<new>", "connectionId": "<connection>", "namespace": "sources", "datasetName": "d", "prefix": "none/"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    201    201"},
+		{operation: "GET /sources/{sourceId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
+		{operation: "PATCH /sources/{sourceId}", body: `{"active": false}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
+		{operation: "DELETE /sources/{sourceId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    204    204"},
+		{operation: "POST /sources/{sourceId}/run", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    202    202"},
+		{operation: "GET /sources/{sourceId}/runs", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
 		{operation: "GET /audit", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},
 

@@ -46,6 +46,20 @@ func newBucket(t *testing.T) *place {
 	return p
 }
 
+// addSource makes a source that finds no files, and returns its id.
+func (s *service) addSource(t *testing.T, bearer, connection string) string {
+	t.Helper()
+
+	var made sourced
+
+	body := fmt.Sprintf(`{"name": "s-%s", "connectionId": %q, "namespace": "sources", "datasetName": "d", "prefix": "none/"}`, uuid.NewString(), connection)
+	answer := call(t, http.MethodPost, s.url+"/sources", bearer, body)
+	require.Equal(t, http.StatusCreated, answer.status, answer.body)
+	answer.json(t, &made)
+
+	return made.ID
+}
+
 // sourceOf is a source with its bucket, and what its dataset must have.
 type sourceOf struct {
 	*filled

@@ -83,7 +83,7 @@ The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern 
 	root.AddCommand(
 		p.loginCommand(), p.logoutCommand(), p.whoamiCommand(), p.namespaceCommand(), p.datasetCommand(), p.deletedCommand(), p.restoreCommand(), p.uploadCommand(), p.uploadsCommand(), p.ingestionCommand(), p.rowsCommand(),
 		p.exportCommand(), p.shareCommand(), p.unshareCommand(), p.sharesCommand(), p.leaveCommand(), p.queryCommand(), p.sqlCommand(), p.statementCommand(), p.askCommand(), p.checkCommand(), p.modelsCommand(), p.suggestCommand(), p.runsCommand(), p.conversationCommand(),
-		p.rateCommand(), p.semanticsCommand(), p.verifiedCommand(), p.benchmarkCommand(), p.tokenCommand(), p.usageCommand(), p.auditCommand(), p.watchCommand(), p.webhookCommand(), p.connectionCommand(), p.mcpCommand(), version(),
+		p.rateCommand(), p.semanticsCommand(), p.verifiedCommand(), p.benchmarkCommand(), p.tokenCommand(), p.usageCommand(), p.auditCommand(), p.watchCommand(), p.webhookCommand(), p.connectionCommand(), p.sourceCommand(), p.mcpCommand(), version(),
 	)
 
 	for _, command := range root.Commands() {

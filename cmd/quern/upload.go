@@ -62,14 +62,22 @@ and more than a hundred files, the first hundred replace the rows and the others
 	flags.BoolVar(&wish.merge, "merge", false, "merge by the key of the dataset")
 	flags.BoolVar(&wish.dryRun, "dry-run", false, "upload the files and show how they are interpreted, but load nothing")
 	flags.IntVar(&wish.parallel, "parallel", 4, "number of parts to send in parallel")
-	flags.StringSliceVar(&wish.accept, "accept", nil, "accept this doubt: loadedBefore, rowsPresent, otherColumns, notATable, wrappedRows or all; can be repeated")
-	flags.StringSliceVar(&wish.nullValues, "null", nil, "text that means a missing value; can be repeated")
-	flags.StringToStringVar(&wish.types, "type", nil, "type of a column, as COLUMN=TYPE, instead of the detected type; can be repeated")
-	flags.StringVar(&wish.header, "header", "", "whether the first row contains the column names: yes or no")
-	flags.Int32Var(&wish.skipRows, "skip-rows", 0, "number of rows to skip at the top")
+	wish.flags(command, texts)
 	yesFlag(command, &wish.yes)
 	command.MarkFlagsMutuallyExclusive("replace", "key")
 	command.MarkFlagsMutuallyExclusive("replace", "merge")
+
+	return command
+}
+
+// flags adds the flags that say how to read files.
+func (w *uploadWish) flags(command *cobra.Command, texts map[string]*string) {
+	flags := command.Flags()
+	flags.StringSliceVar(&w.accept, "accept", nil, "accept this doubt: loadedBefore, rowsPresent, otherColumns, notATable, wrappedRows or all; can be repeated")
+	flags.StringSliceVar(&w.nullValues, "null", nil, "text that means a missing value; can be repeated")
+	flags.StringToStringVar(&w.types, "type", nil, "type of a column, as COLUMN=TYPE, instead of the detected type; can be repeated")
+	flags.StringVar(&w.header, "header", "", "whether the first row contains the column names: yes or no")
+	flags.Int32Var(&w.skipRows, "skip-rows", 0, "number of rows to skip at the top")
 
 	for flag, help := range map[string]string{
 		"delimiter": "character between values", "quote": "character around values", "decimal": "decimal separator", "thousands": "thousands separator",
@@ -78,8 +86,6 @@ and more than a hundred files, the first hundred replace the rows and the others
 	} {
 		texts[flag] = flags.String(flag, "", help)
 	}
-
-	return command
 }
 
 // read converts the flags to options; the service detects what is not given.

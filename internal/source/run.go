@@ -228,7 +228,7 @@ func (w *working) fail(ctx context.Context, lease job.Lease, reason error) error
 
 	err := lease.Conclude(ctx, func(ctx context.Context, tx postgres.Tx) (bool, error) {
 		if stopped.Reason != "" {
-			if err := stopSource(ctx, tx, w.source, stopped.Stop); err != nil {
+			if err := w.stopTx(ctx, tx, stopped.Stop, end.FinishedAt); err != nil {
 				return false, err
 			}
 		}
@@ -241,4 +241,14 @@ func (w *working) fail(ctx context.Context, lease job.Lease, reason error) error
 	}
 
 	return errors.Join(err, reason) // for the log
+}
+
+// stopTx stops the source, unless its owner has paused it.
+func (w *working) stopTx(ctx context.Context, tx postgres.Tx, why Stop, now time.Time) error {
+	isStopped, err := stopSource(ctx, tx, w.source, why)
+	if err != nil || !isStopped {
+		return err
+	}
+
+	return audit.WriteTx(ctx, tx, audit.Entry{Account: w.source.Account, At: now, Actor: "service", Action: "source.stop", Target: w.source.audit()})
 }

@@ -141,11 +141,11 @@ func updateStatus(ctx context.Context, tx pgx.Tx, s Source) error {
 	return err
 }
 
-// stopSource stops a source that is active.
-func stopSource(ctx context.Context, tx pgx.Tx, s Source, why Stop) error {
-	_, err := tx.Exec(ctx, sqlStopSource, s.Account, s.ID, why.Reason, optional(why.Ingestion))
+// stopSource stops a source that is active, and reports whether it was.
+func stopSource(ctx context.Context, tx pgx.Tx, s Source, why Stop) (bool, error) {
+	done, err := tx.Exec(ctx, sqlStopSource, s.Account, s.ID, why.Reason, optional(why.Ingestion))
 
-	return err
+	return done.RowsAffected() > 0, err
 }
 
 func deleteSource(ctx context.Context, tx pgx.Tx, s Source) error {

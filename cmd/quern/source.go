@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) sourceCommand() *cobra.Command {
+	return group("source", "Load the files of a connection into a dataset, and keep it fresh", p.sourceAdd(), p.sourceList(),
+		p.onSource("show", "Show a source and its last runs", p.showSource), p.sourceRun(),
+		p.sourceActive("pause", "Keep a source from running", false, "Paused the source."),
+		p.sourceActive("resume", "Let a source run again that was paused or stopped", true, "The source is active. `quern source run` loads its new files."),
+		p.onSource("delete", "Delete a source; what it loaded stays", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+			if _, err := api.Read[any](client.DeleteSource(ctx, id)); err != nil {
+				return err
+			}
+
+			return p.done("Deleted the source. What it loaded stays.")
+		}))
+}
+
+// onSource returns a command on one source, which is named by its name or its id.
+func (p *program) onSource(verb, short string, do func(ctx context.Context, client *api.Client, id uuid.UUID) error) *cobra.Command {
+	return p.act(verb+" NAME", short, cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		for one, err := range allSources(ctx, client) {
+			if err != nil {
+				return err
+			}
+
+			if strings.EqualFold(one.Name, args[0]) {
+				return do(ctx, client, one.ID)
+			}
+		}
+
+		id, err := findID(args[0], "`quern source list` shows the names and ids", allSources(ctx, client), func(s api.Source) listed { return listed{s.ID, s.Name} })
+		if err != nil {
+			return err
+		}
+
+		return do(ctx, client, id)
+	})
+}
+
+func (p *program) sourceActive(verb, short string, active bool, said string) *cobra.Command {
+	return p.onSource(verb, short, func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+		if _, err := api.Read[api.Source](client.UpdateSource(ctx, id, api.SourceChange{Active: active})); err != nil {
+			return err
+		}
+
+		return p.done("%s", said)
+	})
+}
+
+func (p *program) sourceAdd() *cobra.Command {
+	var (
+		from, prefix, pattern string
+		wish                  uploadWish
+		texts                 = map[string]*string{}
+	)
+
+	command := p.act("add NAME DATASET", "Load the files of a connection into a dataset", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
+		at, err := datasetName(args[1])
+		if err != nil {
+			return err
+		}
+
+		if err := wish.read(texts); err != nil {
+			return err
+		}
+
+		connection, err := connectionNamed(ctx, client, from)
+		if err != nil {
+			return err
+		}
+
+		wanted := api.NewSource{
+			Name: args[0], ConnectionID: connection, Username: &at.owner, Namespace: at.namespace, DatasetName: at.dataset, Prefix: given[string](prefix),
+			Pattern: given[string](pattern), Options: &wish.options,
+		}
+
+		if len(wish.accept) > 0 {
+			codes := make([]api.DoubtCode, len(wish.accept))
+			for i, code := range wish.accept {
+				codes[i] = api.DoubtCode(code)
+			}
+
+			wanted.Accept = &codes
+		}
+
+		made, err := api.Read[api.Source](client.CreateSource(ctx, nil, wanted))
+		if err != nil {
+			return err
+		}
+
+		return p.done("Added the source %s. `quern source run %s` loads its files into %s.", p.out.clean(made.Name), p.out.clean(made.Name), at)
+	})
+	flags := command.Flags()
+	flags.StringVar(&from, "connection", "", "name or id of the connection")
+	flags.StringVar(&prefix, "prefix", "", "only files whose paths begin with this")
+	flags.StringVar(&pattern, "pattern", "", "only files that match this, such as '*.csv'; without / it is compared with the last part of the path")
+	wish.flags(command, texts)
+
+	return command
+}
+
+// connectionNamed returns the id of the connection with a name or an id.
+func connectionNamed(ctx context.Context, client *api.Client, text string) (uuid.UUID, error) {
+	for one, err := range allConnections(ctx, client) {
+		if err != nil {
+			return uuid.Nil, err
+		}
+
+		if strings.EqualFold(one.Name, text) {
+			return one.ID, nil
+		}
+	}
+
+	return findID(text, "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
+}
+
+func (p *program) sourceRun() *cobra.Command {
+	return p.onSource("run", "Load the new files of a source, and wait", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+		begun, err := api.Read[api.SourceRun](client.RunSource(ctx, id, nil))
+		if err != nil {
+			return err
+		}
+
+		for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+			found, err := api.Read[api.Source](client.GetSource(ctx, id))
+			if err != nil {
+				return err
+			}
+
+			if last := found.LastRun; last != nil && last.ID == begun.ID && last.FinishedAt != nil {
+				return p.ranSource(found, *last)
+			}
+
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(pause):
+			}
+		}
+	})
+}
+
+// ranSource prints how a run has ended.
+func (p *program) ranSource(found api.Source, run api.SourceRun) error {
+	err := one(p, run, func() {
+		p.out.printf("Loaded %s with %s.\n", counted(run.Files, "file", "files"), counted(run.Rows, "row", "rows"))
+		p.printNotes(run)
+	}, runColumns()...)
+	if err != nil || run.Status == api.SourceRunStatusCompleted {
+		return err
+	}
+
+	failed := exitError{exitNotLoaded, "the run " + string(run.Status), "The next run tries again."}
+	if run.Reason != nil {
+		failed.text += ": " + p.out.clean(*run.Reason)
+	}
+
+	if run.Status == api.SourceRunStatusStopped {
+		failed.hint = fmt.Sprintf("`quern source resume %s` lets it run again.", p.out.clean(found.Name))
+	}
+
+	if run.IngestionID != nil {
+		at := name{found.Username, found.Namespace, found.DatasetName}
+		failed.hint = fmt.Sprintf("`quern ingestion show %s %s` shows why, `retry` and `cancel` decide. Then `quern source resume %s`.", p.out.clean(at.String()), run.IngestionID, p.out.clean(found.Name))
+	}
+
+	return failed
+}
+
+// printNotes prints what became of files that were loaded before.
+func (p *program) printNotes(run api.SourceRun) {
+	if run.Changed+run.Deleted > 0 {
+		p.out.printf("Of the files that were loaded before, %d changed and %d are gone. Their rows stay as they were loaded.\n", run.Changed, run.Deleted)
+	}
+
+	if run.Notes != nil {
+		for _, note := range *run.Notes {
+			p.out.printf("  %s %s\n", string(note.Event), p.out.clean(note.Path))
+		}
+	}
+}
+
+func runColumns() []column[api.SourceRun] {
+	return []column[api.SourceRun]{
+		{"started", func(r api.SourceRun) any { return r.CreatedAt }},
+		{"status", func(r api.SourceRun) any { return string(r.Status) }},
+		{"files", func(r api.SourceRun) any { return r.Files }},
+		{"rows", func(r api.SourceRun) any { return r.Rows }},
+		{"bytes", func(r api.SourceRun) any { return r.Bytes }},
+		{"changed", func(r api.SourceRun) any { return r.Changed }},
+		{"deleted", func(r api.SourceRun) any { return r.Deleted }},
+		{"reason", func(r api.SourceRun) any {
+			if r.Reason == nil {
+				return ""
+			}
+
+			return *r.Reason
+		}},
+	}
+}
+
+// shownRuns is how many runs `source show` prints.
+const shownRuns = 10
+
+func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UUID) error {
+	found, err := api.Read[api.Source](client.GetSource(ctx, id))
+	if err != nil {
+		return err
+	}
+
+	if p.format != "table" {
+		return one(p, found, nil, sourceColumns()...)
+	}
+
+	p.out.printf("%s loads %s%s into %s/%s/%s: %s\n", p.out.clean(found.Name), p.out.clean(found.Prefix), p.out.clean(found.Pattern), p.out.clean(found.Username), p.out.clean(found.Namespace), p.out.clean(found.DatasetName), string(found.Status))
+
+	if found.Reason != nil {
+		p.out.printf("%s\n", p.out.clean(*found.Reason))
+	}
+
+	runs := api.Pages(func(cursor *string) ([]api.SourceRun, *string, error) {
+		page, err := api.Read[api.SourceRunList](client.ListSourceRuns(ctx, id, &api.ListSourceRunsParams{Cursor: cursor, Limit: new(int32(shownRuns))}))
+
+		return page.Data, nil, err
+	})
+
+	return list(p, runs, shownRuns, "It has not run. `quern source run` runs it.", runColumns()...)
+}
+
+func (p *program) sourceList() *cobra.Command {
+	var limit int
+
+	command := p.act("list", "List your sources", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
+		return list(p, allSources(ctx, client), limit, "No sources. `quern source add NAME DATASET` adds one.", sourceColumns()...)
+	})
+	limitFlag(command, &limit)
+
+	return command
+}
+
+func sourceColumns() []column[api.Source] {
+	return []column[api.Source]{
+		{"id", func(s api.Source) any { return s.ID }},
+		{"name", func(s api.Source) any { return s.Name }},
+		{"status", func(s api.Source) any { return string(s.Status) }},
+		{"dataset", func(s api.Source) any { return s.Username + "/" + s.Namespace + "/" + s.DatasetName }},
+		{"files", func(s api.Source) any { return s.Prefix + s.Pattern }},
+		{"last run", func(s api.Source) any {
+			if s.LastRun == nil {
+				return ""
+			}
+
+			return s.LastRun.CreatedAt
+		}},
+		{"outcome", func(s api.Source) any {
+			if s.LastRun == nil {
+				return ""
+			}
+
+			return string(s.LastRun.Status)
+		}},
+	}
+}
+
+func allSources(ctx context.Context, client *api.Client) iter.Seq2[api.Source, error] {
+	return api.Pages(func(cursor *string) ([]api.Source, *string, error) {
+		page, err := api.Read[api.SourceList](client.ListSources(ctx, &api.ListSourcesParams{Cursor: cursor, Limit: new(int32(100))}))
+
+		return page.Data, page.NextCursor, err
+	})
+}
