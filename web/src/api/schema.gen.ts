@@ -2715,6 +2715,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's sources
+         * @description Oldest first.
+         */
+        get: operations["listSources"];
+        put?: never;
+        /**
+         * Load the files of a connection into a dataset
+         * @description Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+         *     run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+         *
+         *     The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
+         */
+        post: operations["createSource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sources/{sourceId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The source. */
+                sourceId: components["parameters"]["SourceId"];
+            };
+            cookie?: never;
+        };
+        /** Get a source */
+        get: operations["getSource"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a source with its history
+         * @description What it loaded stays in the dataset. A run in progress ends. Another source of the same prefix would load all files again.
+         */
+        delete: operations["deleteSource"];
+        options?: never;
+        head?: never;
+        /**
+         * Pause or resume a source
+         * @description `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+         */
+        patch: operations["updateSource"];
+        trace?: never;
+    };
+    "/sources/{sourceId}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The source. */
+                sourceId: components["parameters"]["SourceId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Load the new files of a source
+         * @description Fails with CONFLICT while a run is in progress, and with INVALID_STATE if the source is paused or stopped.
+         *
+         *     A file that must be decided about stops the source: its ingestion waits for the answer to a doubt, or has failed. `reason` says why and `ingestionId` names the
+         *     ingestion. The dataset keeps what it had. Files that were loaded and have changed since, or that are gone, are told in the run and are not acted upon.
+         */
+        post: operations["runSource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sources/{sourceId}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The source. */
+                sourceId: components["parameters"]["SourceId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the runs of a source
+         * @description Newest first. The last 1,000 runs are kept.
+         */
+        get: operations["listSourceRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -3468,6 +3572,33 @@ export interface components {
             /** @description The first rows, only of a dry run. */
             data?: components["schemas"]["Row"][];
         };
+        /** @description How to read the files. What is absent is detected. */
+        IngestionOptions: {
+            delimiter?: string | null;
+            quote?: string | null;
+            /** @description The decimal sign. */
+            decimal?: string | null;
+            /** @description What groups the digits; `""` for nothing. */
+            thousands?: string | null;
+            /** @example dd.mm.yyyy */
+            dateFormat?: string | null;
+            /** @example utf-8 */
+            encoding?: string | null;
+            /** @description Whether the first row has the names of the columns. */
+            header?: boolean | null;
+            /** Format: int32 */
+            skipRows?: number | null;
+            /** @description The member of a JSON object that has the rows, if one object wraps them. */
+            rowsAt?: string | null;
+            /** @description Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet. */
+            sheet?: string | null;
+            /** @description Texts that mean no value. */
+            nullValues?: string[] | null;
+            /** @description Types by column name, instead of the detected ones. */
+            types?: {
+                [key: string]: string;
+            } | null;
+        };
         NewIngestion: {
             /** Format: uuid */
             sessionId: string;
@@ -3483,36 +3614,7 @@ export interface components {
              *     key matches no other row. A row whose key occurs before it in the files is set aside.
              */
             key?: string[] | null;
-            /**
-             * IngestionOptions
-             * @description How to read the files. What is absent is detected.
-             */
-            options?: {
-                delimiter?: string | null;
-                quote?: string | null;
-                /** @description The decimal sign. */
-                decimal?: string | null;
-                /** @description What groups the digits; `""` for nothing. */
-                thousands?: string | null;
-                /** @example dd.mm.yyyy */
-                dateFormat?: string | null;
-                /** @example utf-8 */
-                encoding?: string | null;
-                /** @description Whether the first row has the names of the columns. */
-                header?: boolean | null;
-                /** Format: int32 */
-                skipRows?: number | null;
-                /** @description The member of a JSON object that has the rows, if one object wraps them. */
-                rowsAt?: string | null;
-                /** @description Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet. */
-                sheet?: string | null;
-                /** @description Texts that mean no value. */
-                nullValues?: string[] | null;
-                /** @description Types by column name, instead of the detected ones. */
-                types?: {
-                    [key: string]: string;
-                } | null;
-            } | null;
+            options?: components["schemas"]["IngestionOptions"] | null;
             /** @default false */
             dryRun?: boolean | null;
             accept?: components["schemas"]["AcceptedDoubts"];
@@ -4905,6 +5007,123 @@ export interface components {
             data: components["schemas"]["ConnectionFile"][];
             nextCursor?: string;
         };
+        NewSource: {
+            /** @description Name of the source, compared without case. */
+            name: components["schemas"]["ObjectName"];
+            /**
+             * Format: uuid
+             * @description A connection of the caller.
+             */
+            connectionId: string;
+            /** @description Owner of the dataset; the caller if absent. */
+            username?: string | null;
+            namespace: components["schemas"]["ObjectName"];
+            datasetName: components["schemas"]["ObjectName"];
+            /** @description Only files whose paths begin with this, relative to the prefix of the connection. */
+            prefix?: string | null;
+            /**
+             * @description Only files that match: `*` means any characters except `/`, `?` one character, `[a-z]` one of these. A pattern without `/` is compared with the last part of the
+             *     path, another one with the path after `prefix`. If absent, all files.
+             */
+            pattern?: string | null;
+            options?: components["schemas"]["IngestionOptions"] | null;
+            accept?: components["schemas"]["AcceptedDoubts"];
+        };
+        SourceChange: {
+            /** @description Whether the source may run. */
+            active: boolean;
+        };
+        /**
+         * @description `paused` by its owner, or `stopped` by the service until somebody decides.
+         * @enum {string}
+         */
+        SourceStatus: "active" | "paused" | "stopped";
+        Source: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** Format: uuid */
+            connectionId: string;
+            /** @description Owner of the dataset. */
+            username: string;
+            namespace: string;
+            datasetName: string;
+            prefix: string;
+            pattern: string;
+            options?: components["schemas"]["IngestionOptions"];
+            /** @description The codes of doubts that do not stop the source. */
+            accept?: string[];
+            status: components["schemas"]["SourceStatus"];
+            /** @description Why the source is stopped. */
+            reason?: string;
+            /**
+             * Format: uuid
+             * @description The ingestion that stopped the source.
+             */
+            ingestionId?: string;
+            lastRun?: components["schemas"]["SourceRun"];
+            /** Format: date-time */
+            createdAt: string;
+        };
+        SourceList: {
+            data: components["schemas"]["Source"][];
+            nextCursor?: string;
+        };
+        SourceRun: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            status: "queued" | "running" | "completed" | "stopped" | "failed";
+            /**
+             * Format: int64
+             * @description Files that were loaded.
+             */
+            files: number;
+            /**
+             * Format: int64
+             * @description Rows that were loaded.
+             */
+            rows: number;
+            /**
+             * Format: int64
+             * @description Bytes of the loaded files.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Loaded files whose content is another one now. They are not loaded again.
+             */
+            changed: number;
+            /**
+             * Format: int64
+             * @description Loaded files that are gone. Their rows stay.
+             */
+            deleted: number;
+            /** @description The first files that are changed or deleted. */
+            notes?: components["schemas"]["SourceNote"][];
+            /** @description Why the run stopped or failed. */
+            reason?: string;
+            /**
+             * Format: uuid
+             * @description The ingestion that stopped the run.
+             */
+            ingestionId?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            startedAt?: string;
+            /** Format: date-time */
+            finishedAt?: string;
+        };
+        SourceNote: {
+            path: string;
+            /** @enum {string} */
+            event: "changed" | "deleted";
+        };
+        SourceRunList: {
+            data: components["schemas"]["SourceRun"][];
+            nextCursor?: string;
+        };
         NewWebhook: {
             /** @description Where to send events. */
             url: string;
@@ -5080,7 +5299,7 @@ export interface components {
         /** @description The thing that the action was performed on. Names are those at the time of the action. */
         AuditTarget: {
             /** @enum {string} */
-            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark" | "webhook" | "statement" | "connection";
+            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark" | "webhook" | "statement" | "connection" | "source";
             /** Format: uuid */
             id: string;
             namespace?: string;
@@ -5430,6 +5649,8 @@ export interface components {
         SessionId: string;
         /** @description The file in the upload session. */
         FileId: string;
+        /** @description The source. */
+        SourceId: string;
         /** @description The connection. */
         ConnectionId: string;
         /** @description The webhook. */
@@ -11453,6 +11674,340 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ConnectionFileList"];
+                };
+            };
+        };
+    };
+    listSources: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of sources. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0199c0f6-4d5e-7f60-8172-8d9e0f1a2b31",
+                     *           "name": "nightly-orders",
+                     *           "connectionId": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *           "username": "ada",
+                     *           "namespace": "shop",
+                     *           "datasetName": "orders",
+                     *           "prefix": "orders/",
+                     *           "pattern": "*.csv",
+                     *           "status": "active",
+                     *           "createdAt": "2026-11-15T10:00:00Z",
+                     *           "lastRun": {
+                     *             "id": "0199c0f7-5e6f-7071-8283-9e0f1a2b3c41",
+                     *             "status": "completed",
+                     *             "files": 2,
+                     *             "rows": 1820,
+                     *             "bytes": 91022,
+                     *             "changed": 0,
+                     *             "deleted": 0,
+                     *             "createdAt": "2026-11-15T10:05:00Z",
+                     *             "startedAt": "2026-11-15T10:05:00Z",
+                     *             "finishedAt": "2026-11-15T10:05:04Z"
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SourceList"];
+                };
+            };
+        };
+    };
+    createSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "nightly-orders",
+                 *       "connectionId": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                 *       "namespace": "shop",
+                 *       "datasetName": "orders",
+                 *       "prefix": "orders/",
+                 *       "pattern": "*.csv"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSource"];
+            };
+        };
+        responses: {
+            /** @description The source. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f6-4d5e-7f60-8172-8d9e0f1a2b31",
+                     *       "name": "nightly-orders",
+                     *       "connectionId": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *       "username": "ada",
+                     *       "namespace": "shop",
+                     *       "datasetName": "orders",
+                     *       "prefix": "orders/",
+                     *       "pattern": "*.csv",
+                     *       "status": "active",
+                     *       "createdAt": "2026-11-15T10:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+        };
+    };
+    getSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The source. */
+                sourceId: components["parameters"]["SourceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The source with its last run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f6-4d5e-7f60-8172-8d9e0f1a2b31",
+                     *       "name": "nightly-orders",
+                     *       "connectionId": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *       "username": "ada",
+                     *       "namespace": "shop",
+                     *       "datasetName": "orders",
+                     *       "prefix": "orders/",
+                     *       "pattern": "*.csv",
+                     *       "status": "active",
+                     *       "createdAt": "2026-11-15T10:00:00Z",
+                     *       "lastRun": {
+                     *         "id": "0199c0f7-5e6f-7071-8283-9e0f1a2b3c41",
+                     *         "status": "completed",
+                     *         "files": 2,
+                     *         "rows": 1820,
+                     *         "bytes": 91022,
+                     *         "changed": 0,
+                     *         "deleted": 0,
+                     *         "createdAt": "2026-11-15T10:05:00Z",
+                     *         "startedAt": "2026-11-15T10:05:00Z",
+                     *         "finishedAt": "2026-11-15T10:05:04Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+        };
+    };
+    deleteSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The source. */
+                sourceId: components["parameters"]["SourceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The source is deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The source. */
+                sourceId: components["parameters"]["SourceId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "active": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["SourceChange"];
+            };
+        };
+        responses: {
+            /** @description The source as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f6-4d5e-7f60-8172-8d9e0f1a2b31",
+                     *       "name": "nightly-orders",
+                     *       "connectionId": "0199c0f5-3c4d-7e5f-8061-7c8d9e0f1a21",
+                     *       "username": "ada",
+                     *       "namespace": "shop",
+                     *       "datasetName": "orders",
+                     *       "prefix": "orders/",
+                     *       "pattern": "*.csv",
+                     *       "status": "active",
+                     *       "createdAt": "2026-11-15T10:00:00Z",
+                     *       "lastRun": {
+                     *         "id": "0199c0f7-5e6f-7071-8283-9e0f1a2b3c41",
+                     *         "status": "completed",
+                     *         "files": 2,
+                     *         "rows": 1820,
+                     *         "bytes": 91022,
+                     *         "changed": 0,
+                     *         "deleted": 0,
+                     *         "createdAt": "2026-11-15T10:05:00Z",
+                     *         "startedAt": "2026-11-15T10:05:00Z",
+                     *         "finishedAt": "2026-11-15T10:05:04Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+        };
+    };
+    runSource: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The source. */
+                sourceId: components["parameters"]["SourceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run is accepted. */
+            202: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f7-5e6f-7071-8283-9e0f1a2b3c41",
+                     *       "status": "queued",
+                     *       "files": 0,
+                     *       "rows": 0,
+                     *       "bytes": 0,
+                     *       "changed": 0,
+                     *       "deleted": 0,
+                     *       "createdAt": "2026-11-15T10:05:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SourceRun"];
+                };
+            };
+        };
+    };
+    listSourceRuns: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description The source. */
+                sourceId: components["parameters"]["SourceId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of runs. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0199c0f7-5e6f-7071-8283-9e0f1a2b3c41",
+                     *           "status": "completed",
+                     *           "files": 2,
+                     *           "rows": 1820,
+                     *           "bytes": 91022,
+                     *           "changed": 1,
+                     *           "deleted": 0,
+                     *           "notes": [
+                     *             {
+                     *               "path": "orders/2026-11-01.csv",
+                     *               "event": "changed"
+                     *             }
+                     *           ],
+                     *           "createdAt": "2026-11-15T10:05:00Z",
+                     *           "startedAt": "2026-11-15T10:05:00Z",
+                     *           "finishedAt": "2026-11-15T10:05:04Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SourceRunList"];
                 };
             };
         };

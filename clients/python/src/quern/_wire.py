@@ -381,13 +381,10 @@ class DeletedRows(TypedDict):
     data: NotRequired[list[Row]]
 
 
-KeyItem: TypeAlias = str
-
-
 NullValue: TypeAlias = str
 
 
-class Options(TypedDict):
+class IngestionOptions(TypedDict):
     """
     How to read the files. What is absent is detected.
     """
@@ -404,6 +401,9 @@ class Options(TypedDict):
     sheet: NotRequired[str]
     nullValues: NotRequired[list[NullValue]]
     types: NotRequired[dict[str, str]]
+
+
+KeyItem: TypeAlias = str
 
 
 DoubtCode: TypeAlias = Literal['all', 'loadedBefore', 'rowsPresent', 'otherColumns', 'notATable', 'wrappedRows']
@@ -1061,6 +1061,18 @@ class ConnectionFileList(TypedDict):
     nextCursor: NotRequired[str]
 
 
+class SourceChange(TypedDict):
+    active: bool
+
+
+SourceStatus: TypeAlias = Literal['active', 'paused', 'stopped']
+
+
+class SourceNote(TypedDict):
+    path: str
+    event: Literal['changed', 'deleted']
+
+
 class NewWebhook(TypedDict):
     url: str
     types: NotRequired[list[NoticeType]]
@@ -1126,7 +1138,7 @@ class AuditTarget(TypedDict):
     The thing that the action was performed on. Names are those at the time of the action.
     """
 
-    kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark', 'webhook', 'statement', 'connection']
+    kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark', 'webhook', 'statement', 'connection', 'source']
     id: str
     namespace: NotRequired[str]
     dataset: NotRequired[str]
@@ -1472,6 +1484,39 @@ class ConnectionList(TypedDict):
     nextCursor: NotRequired[str]
 
 
+class NewSource(TypedDict):
+    name: ObjectName
+    connectionId: str
+    username: NotRequired[str]
+    namespace: ObjectName
+    datasetName: ObjectName
+    prefix: NotRequired[str]
+    pattern: NotRequired[str]
+    options: NotRequired[IngestionOptions]
+    accept: NotRequired[AcceptedDoubts]
+
+
+class SourceRun(TypedDict):
+    id: str
+    status: Literal['queued', 'running', 'completed', 'stopped', 'failed']
+    files: int
+    rows: int
+    bytes: int
+    changed: int
+    deleted: int
+    notes: NotRequired[list[SourceNote]]
+    reason: NotRequired[str]
+    ingestionId: NotRequired[str]
+    createdAt: str
+    startedAt: NotRequired[str]
+    finishedAt: NotRequired[str]
+
+
+class SourceRunList(TypedDict):
+    data: list[SourceRun]
+    nextCursor: NotRequired[str]
+
+
 class Webhook(TypedDict):
     id: str
     url: str
@@ -1564,7 +1609,7 @@ class NewIngestion(TypedDict):
     fileIds: NotRequired[list[str]]
     mode: NotRequired[Literal['append', 'replace', 'merge']]
     key: NotRequired[list[KeyItem]]
-    options: NotRequired[Options]
+    options: NotRequired[IngestionOptions]
     dryRun: NotRequired[bool]
     accept: NotRequired[AcceptedDoubts]
 
@@ -1666,6 +1711,29 @@ class CheckResult(TypedDict):
 
 class AuditList(TypedDict):
     data: list[AuditEntry]
+    nextCursor: NotRequired[str]
+
+
+class Source(TypedDict):
+    id: str
+    name: str
+    connectionId: str
+    username: str
+    namespace: str
+    datasetName: str
+    prefix: str
+    pattern: str
+    options: NotRequired[IngestionOptions]
+    accept: NotRequired[list[str]]
+    status: SourceStatus
+    reason: NotRequired[str]
+    ingestionId: NotRequired[str]
+    lastRun: NotRequired[SourceRun]
+    createdAt: str
+
+
+class SourceList(TypedDict):
+    data: list[Source]
     nextCursor: NotRequired[str]
 
 

@@ -1,0 +1,54 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/stack"
+)
+
+// TestSourceCommands uses sources as a person at a terminal does.
+func TestSourceCommands(t *testing.T) {
+	t.Parallel()
+
+	s := start(t)
+	c := s.signedIn(t, value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "terminal", "role": "owner"}`)))
+	there := newBucket(t)
+
+	made := c.feed(stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")+"\n", "connection", "create", "nightly", "--endpoint", there.endpoint, "--region", stack.Env(t, "QUERN_TEST_S3_REGION"),
+		"--bucket", there.bucket, "--prefix", there.prefix, "--path-style", "--access-key-id", stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"))
+	require.Zero(t, made.code, made.err)
+
+	refused := c.try("source", "add", "orders", "shop/orders", "--connection", "daily")
+	require.Equal(t, 5, refused.code)
+	require.Contains(t, refused.err, "quern connection list")
+	require.Contains(t, c.run("source", "list"), "No sources.")
+
+	require.Contains(t, c.run("source", "add", "orders", "shop/orders", "--connection", "Nightly", "--prefix", "in/", "--pattern", "*.csv", "--delimiter", ";"), "`quern source run orders`")
+	there.put("in/a.csv", "id;total\n1;5\n2;7\n")
+	require.Equal(t, "Loaded 1 file with 2 rows.\n", c.run("source", "run", "orders"))
+	require.Equal(t, "Loaded 0 files with 0 rows.\n", c.run("source", "run", "ORDERS"))
+	require.Contains(t, c.run("query", "-n", "shop", "SELECT sum(total) AS s FROM orders", "-o", "ndjson"), `{"s":12}`)
+
+	// A file that waits: the reason and the next command are told.
+	there.put("in/b.csv", "id;total\n1;5\n2;7\n")
+	there.put("in/a.csv", "id;total\n1;6\n")
+
+	stopped := c.try("source", "run", "orders")
+	require.Equal(t, 9, stopped.code, stopped.err)
+	require.Contains(t, stopped.out, "changed in/a.csv")
+	require.Contains(t, stopped.err, `"in/b.csv" waits`)
+	require.Contains(t, stopped.err, "quern ingestion show ada/shop/orders")
+
+	shown := c.run("source", "show", "orders")
+	require.Contains(t, shown, "orders loads in/*.csv into ada/shop/orders: stopped")
+	require.Contains(t, c.run("source", "list"), "stopped")
+
+	require.Contains(t, c.run("source", "resume", "orders"), "active")
+	require.Contains(t, c.run("source", "pause", "orders"), "Paused")
+	require.Equal(t, 6, c.try("source", "run", "orders").code)
+	require.Contains(t, c.run("source", "delete", "orders"), "What it loaded stays.")
+	require.Equal(t, 5, c.try("source", "show", "orders").code)
+}
