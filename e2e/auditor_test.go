@@ -48,7 +48,7 @@ func newAuditor(t *testing.T) *auditor {
 			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
 			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
 			deferred("ingestions", "UPDATE OF status"), deferred("runs", "UPDATE OF status"), deferred("conversations", "UPDATE OF title"),
-			deferred("run_feedback", "UPDATE"), deferred("remembered", "UPDATE"), deferred("verified_questions", "UPDATE"), deferred("benchmarks", "UPDATE"), deferred("statements", "UPDATE OF status"), deferred("webhooks", "UPDATE OF secret_version"), deferred("connections", "UPDATE OF name"), deferred("sources", "UPDATE OF status"),
+			deferred("run_feedback", "UPDATE"), deferred("remembered", "UPDATE"), deferred("verified_questions", "UPDATE"), deferred("benchmarks", "UPDATE"), deferred("statements", "UPDATE OF status"), deferred("webhooks", "UPDATE OF secret_version"), deferred("connections", "UPDATE OF name"), deferred("sources", "UPDATE OF status"), deferred("source_runs", "UPDATE"),
 		} {
 			_, err := connection.Exec(ctx, statement)
 			require.NoError(t, err, statement)
@@ -148,6 +148,7 @@ func (a *auditor) state() map[string]string {
 		of("tokens", "concat(id, revoked_at)", "true")
 		of("connections", "concat(id, name)", "true")
 		of("sources", "concat(id, status)", "true")
+		of("source_runs", "concat(id, status)", "true")
 		of("webhooks", "concat(id, url, status, secret_version)", "true")
 		// Posted rows are recorded before they are stored, and appear in the dataset later, so only ingestions of files are
 		// compared.

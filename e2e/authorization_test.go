@@ -108,8 +108,12 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.webhook = webhooks{t, s, owner}.create(`{"url": "https://receiver.invalid/"}`).ID
 	}
 
-	if strings.Contains(operation, "{connectionId}") || strings.HasSuffix(operation, " /sources") || strings.Contains(operation, "{sourceId}") {
+	if strings.Contains(operation, "{connectionId}") {
 		made.connection = s.connect(t, owner, "n-"+uuid.NewString(), s.place)
+	}
+
+	if strings.HasSuffix(operation, " /sources") || strings.Contains(operation, "{sourceId}") {
+		made.connection = s.sharedConnection(t, owner)
 	}
 
 	if strings.Contains(operation, "{sourceId}") {

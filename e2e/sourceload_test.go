@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -34,8 +35,8 @@ func newBucket(t *testing.T) *place {
 	var p *place
 
 	t.Cleanup(func() { // after the objects are removed
-		_, err := p.client.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &p.bucket})
-		_ = err // the context of the test has ended; the bucket is empty
+		_, err := p.client.DeleteBucket(context.WithoutCancel(t.Context()), &s3.DeleteBucketInput{Bucket: &p.bucket})
+		require.NoError(t, err)
 	})
 
 	p = newPlace(t)
@@ -44,6 +45,23 @@ func newBucket(t *testing.T) *place {
 	require.NoError(t, err)
 
 	return p
+}
+
+// sharedConnection returns the id of a connection that many sources of the bearer use: a user has few.
+func (s *service) sharedConnection(t *testing.T, bearer string) string {
+	t.Helper()
+
+	answer := call(t, http.MethodPost, s.url+"/connections", bearer, fmt.Sprintf(`{"name": "shared", "kind": "s3", "s3": %s}`, s.place.s3Settings()))
+	require.Contains(t, []int{http.StatusCreated, http.StatusConflict}, answer.status, answer.body)
+
+	var page struct{ Data []connected }
+
+	call(t, http.MethodGet, s.url+"/connections?limit=100", bearer, "").json(t, &page)
+
+	at := slices.IndexFunc(page.Data, func(c connected) bool { return c.Name == "shared" })
+	require.GreaterOrEqual(t, at, 0)
+
+	return page.Data[at].ID
 }
 
 // addSource makes a source that finds no files, and returns its id.

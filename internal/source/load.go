@@ -8,9 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -203,8 +201,8 @@ func (w *working) load(ctx context.Context) error {
 
 // continueAll finishes the files whose ingestions were named by an earlier run or attempt. Somebody may have decided about them since.
 func (w *working) continueAll(ctx context.Context, known map[string]file) error {
-	for _, path := range slices.Sorted(maps.Keys(known)) {
-		f := known[path]
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		f := known[key]
 		if f.ingestion == uuid.Nil || f.state != fileLoading && f.state != fileFailed {
 			continue
 		}
@@ -224,7 +222,7 @@ func (w *working) continueAll(ctx context.Context, known map[string]file) error 
 			}
 
 			if isForgotten {
-				delete(known, path)
+				delete(known, key)
 
 				continue
 			}
@@ -236,87 +234,6 @@ func (w *working) continueAll(ctx context.Context, known map[string]file) error 
 	}
 
 	return nil
-}
-
-// list returns the files that the source wants, in the order of their paths.
-func (w *working) list(ctx context.Context) (listed []blob.Object, err error) {
-	last := ""
-
-	for object, err := range w.store.List(ctx, w.source.Prefix) {
-		switch {
-		case err != nil:
-			return nil, connection.Failed(connection.Problem(err))
-		case len(listed) == maxListed:
-			return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("There are more than %d files. Use a longer prefix, and several sources.", maxListed))
-		case object.Key <= last: // a lying store may repeat itself
-			continue
-		case object.Size == 0 || object.ETag == "" || !w.source.wants(object.Key) || !utf8.ValidString(object.Key) || strings.ContainsRune(object.Key, 0):
-			continue
-		}
-
-		last = object.Key
-		listed = append(listed, object)
-	}
-
-	return listed, nil
-}
-
-// compare returns the files that are new, and tells about files that were loaded and are no longer the same.
-func (w *working) compare(ctx context.Context, known map[string]file, listed []blob.Object) (fresh []blob.Object, err error) {
-	var (
-		told []file
-		gone = maps.Clone(known)
-		run  = w.run
-	)
-
-	tell := func(f file, seen string, event Event) {
-		f.seen = seen
-		told = append(told, f)
-
-		if event == Changed {
-			run.Changed++
-		} else {
-			run.Deleted++
-		}
-
-		if len(run.Notes) < maxNotes {
-			run.Notes = append(run.Notes, Note{f.path, event})
-		}
-	}
-
-	for _, object := range listed {
-		f, isKnown := known[object.Key]
-		delete(gone, object.Key)
-
-		switch {
-		case !isKnown || f.state == fileClaimed:
-			fresh = append(fresh, object)
-		case f.seen == "" && object.ETag == f.etag:
-			f.seen = f.etag // it is back
-			told = append(told, f)
-		case f.seen != object.ETag:
-			tell(f, object.ETag, Changed)
-		}
-	}
-
-	for _, path := range slices.Sorted(maps.Keys(gone)) {
-		switch f := gone[path]; {
-		case f.state == fileClaimed:
-			if err := w.forget(ctx, f); err != nil {
-				return nil, err
-			}
-		case f.seen != "":
-			tell(f, "", Deleted)
-		}
-	}
-
-	if len(told) == 0 {
-		return fresh, nil
-	}
-
-	w.run = run
-
-	return fresh, w.record(ctx, func(tx postgres.Tx) error { return tellFiles(ctx, tx, run, told) })
 }
 
 // loadNew loads a file that no run has loaded. claimed is what an earlier attempt left of it.
@@ -416,90 +333,4 @@ func (r remote) Read(p []byte) (int, error) {
 
 func (w *working) forget(ctx context.Context, f file) error {
 	return w.record(ctx, func(tx postgres.Tx) error { return forgetFile(ctx, tx, w.source, f) })
-}
-
-// submit creates the ingestion of a file, if it does not exist yet. If the content has expired meanwhile, the file is forgotten and new again.
-func (w *working) submit(ctx context.Context, f file) (isForgotten bool, err error) {
-	_, err = w.Ingest.Create(ctx, w.who, w.source.At, ingest.Request{
-		ID: f.ingestion, Session: f.session, Mode: ingest.Append, Options: w.source.Options, Accept: w.source.Accept,
-	})
-
-	switch {
-	case fault.Is(err, fault.InvalidState):
-		return true, w.forget(ctx, f)
-	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Forbidden):
-		return false, stop("The dataset is gone, or you may no longer change it.")
-	default:
-		return false, err
-	}
-}
-
-// settleAll waits for all ingestions that are in progress.
-func (w *working) settleAll(ctx context.Context) (err error) {
-	for len(w.loading) > 0 {
-		settled := w.settleOldest(ctx)
-		if !errors.As(settled, new(stopError)) && settled != nil {
-			return settled
-		}
-
-		if err == nil { // the first reason to stop is told
-			err = settled
-		}
-	}
-
-	return err
-}
-
-func (w *working) settleOldest(ctx context.Context) error {
-	f := w.loading[0]
-	w.loading = w.loading[1:]
-
-	if err := w.wait(ctx, f); err != nil {
-		return err
-	}
-
-	w.window = maxLoading // the first file has made the dataset and has shown that files can be read
-
-	return nil
-}
-
-// wait waits for the end of an ingestion, and records it.
-func (w *working) wait(ctx context.Context, f file) error {
-	for {
-		found, err := w.Ingest.Find(ctx, f.owner, f.dataset, f.ingestion)
-		if err != nil {
-			return err
-		}
-
-		if found == nil {
-			return stop("The dataset was deleted.")
-		}
-
-		switch found.Status {
-		case ingest.Completed:
-			f.state = fileLoaded
-
-			return w.settled(ctx, func(tx postgres.Tx) error { return loadedFile(ctx, tx, w.run, f, found.RowsDone) })
-		case ingest.Cancelled:
-			f.state = fileSkipped
-
-			return w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) })
-		case ingest.Failed:
-			f.state = fileFailed
-			if err := w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) }); err != nil {
-				return err
-			}
-
-			return stopError{Stop{fmt.Sprintf("The file %q could not be loaded: %s Retry the ingestion, or resume the source to leave the file out.", f.path, found.ErrorMessage), f.ingestion}}
-		case ingest.Waiting:
-			return stopError{Stop{fmt.Sprintf("The file %q waits for somebody to decide about a doubt. Retry its ingestion and accept the doubt, or cancel it to leave the file out.", f.path), f.ingestion}}
-		case ingest.Queued, ingest.Running:
-		}
-
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollEvery):
-		}
-	}
 }
