@@ -55,6 +55,10 @@ func allowed() map[string][]string {
 			"internal/agent", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/job", "internal/postgres", "internal/query", "internal/run",
 			"internal/verified",
 		},
+		"internal/erase": {
+			"internal/audit", "internal/catalog", "internal/fault", "internal/ingest", "internal/job", "internal/lake", "internal/postgres", "internal/query", "internal/run",
+			"internal/tracing", "internal/upload",
+		},
 		"internal/tracing":  {"internal/fault"},
 		"internal/agent":    {"internal/auth", "internal/catalog", "internal/doubt", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query", "internal/verified"},
 		"internal/verified": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/lexicon", "internal/postgres", "internal/query"},

@@ -27,6 +27,7 @@ import (
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/disk"
+	"quern.dev/quern/internal/erase"
 	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/feed"
@@ -87,6 +88,7 @@ type App struct {
 	sandbox       *sandbox.Sandbox
 	lake          *lake.Lake
 	runs          *run.Runs
+	eraser        *erase.Eraser
 	feed          *feed.Feed
 	query         *query.Query
 	meter         *catalog.Meter
@@ -158,6 +160,10 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	a.query, a.runs = asking, a.newRuns(asking, known)
 
 	benchmarks, sources := a.newBenchmarks(known), a.newSources(uploads, loading)
+	a.eraser = &erase.Eraser{
+		DB: a.db, Lake: a.lake, Ingest: loading, Uploads: uploads, Query: asking, Runs: a.runs, Tracing: a.tracing, Log: a.quiet, Now: time.Now,
+		Jobs: func() *job.Client { return a.jobs },
+	}
 
 	if a.jobs, err = a.newJobs(uploads, loading, asking, benchmarks, sources); err != nil {
 		return nil, err
@@ -258,7 +264,7 @@ func (a *App) Run(ctx context.Context) error {
 	failed := make(chan error, len(listeners)+1)
 
 	for _, loop := range []func(context.Context){
-		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.webhooks.Run, a.models.Watch, a.meter.Run, a.folder.Run,
+		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.webhooks.Run, a.models.Watch, a.meter.Run, a.folder.Run, a.eraser.Watch,
 		func(ctx context.Context) { a.watch(ctx, failed) },
 	} {
 		running.Go(func() { a.keep(background, loop) })

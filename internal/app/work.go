@@ -10,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/benchmark"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/erase"
 	"quern.dev/quern/internal/feed"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
@@ -41,6 +42,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &run.Cleaner{Runs: a.runs})
 	river.AddWorker(workers, &run.Eraser{Runs: a.runs})
 	river.AddWorker(workers, &run.Repairer{Runs: a.runs})
+	river.AddWorker(workers, &erase.Worker{Eraser: a.eraser})
 	river.AddWorker(workers, &feed.Cleaner{Feed: a.feed, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &webhook.Cleaner{Webhooks: a.webhooks, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &benchmark.Worker{Benchmarks: benchmarks})

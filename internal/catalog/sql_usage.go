@@ -56,8 +56,10 @@ const (
 		FROM (SELECT k.kind, ` + sqlLimit + ` AS amount FROM (SELECT 'storedBytes' AS kind) k) l`
 
 	// The order of the rows is that of $3, so that no two transactions wait for each other.
+	// The account may have been erased since the work began. What it used then is not kept.
 	sqlAddUsage = `
-		INSERT INTO usage AS u (account_id, day, kind, amount) SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
+		INSERT INTO usage AS u (account_id, day, kind, amount)
+		SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[]) WHERE EXISTS (SELECT FROM accounts WHERE id = $1)
 		ON CONFLICT (account_id, day, kind) DO UPDATE SET amount = u.amount + EXCLUDED.amount`
 )
 

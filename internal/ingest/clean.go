@@ -26,10 +26,7 @@ func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
 		return err
 	}
 
-	// The files may have been uploaded by other accounts, whose rows are changed in a separate transaction.
-	before := func(t lake.Table) error { return g.Uploads.Forsake(ctx, t.Account, t.Dataset) }
-
-	if err := g.Lake.Clean(ctx, before, func(tx postgres.Tx, t lake.Table) error { return g.forget(ctx, tx, t) }); err != nil {
+	if err := g.cleanTables(ctx); err != nil {
 		return err
 	}
 
@@ -64,6 +61,14 @@ func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
 			}
 		}
 	}
+}
+
+// cleanTables removes objects that are due, and tables whose grace period is over.
+func (g *Ingest) cleanTables(ctx context.Context) error {
+	// The files may have been uploaded by other accounts, whose rows are changed in a separate transaction.
+	before := func(t lake.Table) error { return g.Uploads.Forsake(ctx, t.Account, t.Dataset) }
+
+	return g.Lake.Clean(ctx, before, func(tx postgres.Tx, t lake.Table) error { return g.forget(ctx, tx, t) })
 }
 
 // forget deletes the ingestions and all other rows of a dataset whose table was removed.

@@ -1,0 +1,37 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+var errObjectsLeft = errors.New("objects of the table are left")
+
+// EraseTable removes the objects of a table that is marked for erasure, and all rows about the table and its ingestions. It is safe to
+// interrupt.
+func (g *Ingest) EraseTable(ctx context.Context, t lake.Table) error {
+	for range eraseRounds {
+		var exists bool
+
+		err := g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+			exists, err = lake.Exists(ctx, q, t)
+
+			return err
+		})
+		if err != nil || !exists {
+			return err
+		}
+
+		if err := g.cleanTables(ctx); err != nil {
+			return err
+		}
+	}
+
+	return errObjectsLeft
+}
+
+// eraseRounds limits how often EraseTable looks again. The next attempt at the erasure continues.
+const eraseRounds = 5
