@@ -72,7 +72,7 @@ func (e *erasure) plant() {
 	done := e.loaded(`"options": {"types": {"id": "bigint"}}`, "id,note,more\n"+rows.String()+c+",x,y\n")
 	require.EqualValues(t, 1, done.Progress.RowsSetAside)
 	require.Equal(t, http.StatusOK, e.post(fmt.Sprintf(`{"data": [{"id": 100, "note": %q, "more": "posted"}]}`, c)).status)
-	require.Equal(t, http.StatusOK, e.call(http.MethodPut, "/inferDefinition", fmt.Sprintf(`{"dataDescription": "Notes such as %s."}`, c)).status)
+	require.Equal(t, http.StatusCreated, e.call(http.MethodPut, "/inferDefinition", fmt.Sprintf(`{"dataDescription": "Notes such as %s."}`, c)).status)
 	e.profiled()
 
 	script := fmt.Sprintf(`{"reasoning": %q, "response": %q, "steps": [{"instruction": "read", "queries": ["SELECT note, repeat('.', 500) AS dots FROM orders, range(20)"]}]}`, c, c)
@@ -175,11 +175,13 @@ func (e *erasure) requirePlanted() {
 	e.t.Helper()
 	await(e.t, "the tracing store has the run", func() bool { return slices.Contains(e.scan(e.canary), "traces") })
 
+	places := e.scan(e.canary)
+
 	for _, place := range []string{
-		"folder cache", "object exports", "object tables", "object uploads", "table dataset_search", "table datasets", "table definitions", "table lake_files", "table run_feedback",
-		"table runs", "table statements", "table verified_questions", "table set_aside_rows", "traces",
+		"folder cache", "object exports", "object lake", "object runs", "object statements", "object uploads", "table conversations", "table dataset_search", "table datasets",
+		"table definitions", "table run_events", "table run_feedback", "table runs", "table set_aside_rows", "table statements", "table verified_questions", "traces",
 	} {
-		require.Contains(e.t, e.scan(e.canary), place)
+		require.Contains(e.t, places, place)
 	}
 }
 
@@ -253,7 +255,7 @@ func erasesKilled(t *testing.T) {
 	id := deleteDataset(t, e.s, e.bearer, e.path())
 	target := "ada/" + id
 
-	for _, place := range []string{"/runs/", "/uploads/", "/tables/"} {
+	for _, place := range []string{"/runs/", "/uploads/", "/lake/"} {
 		var met atomic.Int32
 
 		kill := sync.OnceFunc(e.s.kill)
@@ -283,7 +285,7 @@ func erasesUser(t *testing.T) {
 	share(t, s, e.other.bearer, "datasets/"+e.other.path(), "ada", "editor")
 
 	granted := e.other.by(e.bearer)
-	require.Equal(t, http.StatusOK, granted.call(http.MethodPut, "/inferDefinition", `{"dataDescription": "Described by a guest."}`).status)
+	require.Equal(t, http.StatusCreated, granted.call(http.MethodPut, "/inferDefinition", `{"dataDescription": "Described by a guest."}`).status)
 	e.apiToken()
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM definitions WHERE actor = 'ada' AND account_id = (SELECT account_id FROM directory_names WHERE username = 'bob')`))
 

@@ -63,6 +63,7 @@ const (
 	sqlOwnSchemas           = `DELETE FROM engine_schemas WHERE account_id = $1`
 	sqlOwnEvents            = `DELETE FROM events WHERE account_id = $1`
 	sqlOwnNewEvents         = `DELETE FROM new_events WHERE account_id = $1`
+	sqlOwnFeedback          = `DELETE FROM run_feedback WHERE account_id = $1` // the ratings in the tracing store went with the traces
 	sqlOwnGrants            = `DELETE FROM grants WHERE account_id = $1`
 	sqlOwnInverse           = `DELETE FROM directory_grants WHERE account_id = $1`
 	sqlOwnOnce              = `DELETE FROM idempotency WHERE account_id = $1`
@@ -126,7 +127,7 @@ func deleteUser(ctx context.Context, tx pgx.Tx, account uuid.UUID, username, pse
 
 	return inOrder(ctx, tx, []string{
 		sqlOwnBenchmarkDatasets, sqlOwnBenchmarkResults, sqlOwnBenchmarks, sqlOwnConnections, sqlOwnConversations, sqlOwnDrafts, sqlOwnSchemas, sqlOwnEvents,
-		sqlOwnNewEvents, sqlOwnGrants, sqlOwnInverse, sqlOwnOnce, sqlOwnLimits, sqlOwnCalls, sqlOwnNamespaces, sqlOwnIceberg, sqlOwnTargets, sqlOwnTokens,
+		sqlOwnNewEvents, sqlOwnFeedback, sqlOwnGrants, sqlOwnInverse, sqlOwnOnce, sqlOwnLimits, sqlOwnCalls, sqlOwnNamespaces, sqlOwnIceberg, sqlOwnTargets, sqlOwnTokens,
 		sqlOwnTokenKeys, sqlOwnUsage, sqlOwnVerified, sqlOwnWordings, sqlOwnDeliveries, sqlOwnLanes, sqlOwnListeners, sqlOwnWebhooks, sqlOwnJobs,
 		sqlOwnIdentities, sqlOwnName, sqlOwnAccount, sqlOthersRemembered, sqlOthersOnce,
 	}, account)
