@@ -72,7 +72,6 @@ func (e *erasure) plant() {
 	done := e.loaded(`"options": {"types": {"id": "bigint"}}`, "id,note,more\n"+rows.String()+c+",x,y\n")
 	require.EqualValues(t, 1, done.Progress.RowsSetAside)
 	require.Equal(t, http.StatusOK, e.post(fmt.Sprintf(`{"data": [{"id": 100, "note": %q, "more": "posted"}]}`, c)).status)
-	require.Equal(t, http.StatusCreated, e.call(http.MethodPut, "/inferDefinition", fmt.Sprintf(`{"dataDescription": "Notes such as %s."}`, c)).status)
 	e.profiled()
 
 	script := fmt.Sprintf(`{"reasoning": %q, "response": %q, "steps": [{"instruction": "read", "queries": ["SELECT note, repeat('.', 500) AS dots FROM orders, range(20)"]}]}`, c, c)
@@ -81,9 +80,15 @@ func (e *erasure) plant() {
 
 	run, e.trace = e.ran(script)
 	e.rated(run, fmt.Sprintf(`{"thumbsUp": false, "comment": "not %s"}`, c))
-	e.verify(fmt.Sprintf(`{"question": "How many notes are %s?", "query": "SELECT count(*) AS n FROM orders WHERE note = '%s'", "interpretation": "notes of %s"}`, c, c, c))
 	require.Contains(t, download(t, e.ready("csv")).body, c)
 	e.start("SELECT note FROM orders WHERE note = '"+c+"'", "").await("completed")
+}
+
+// mention puts the value into texts about the dataset, which do not go with rows.
+func (e *erasure) mention() {
+	c := e.canary
+	require.Equal(e.t, http.StatusCreated, e.call(http.MethodPut, "/inferDefinition", fmt.Sprintf(`{"dataDescription": "Notes such as %s."}`, c)).status)
+	e.verify(fmt.Sprintf(`{"question": "How many notes are %s?", "query": "SELECT count(*) AS n FROM orders WHERE note = '%s'", "interpretation": "notes of %s"}`, c, c, c))
 }
 
 // scan returns where a value is: tables by name, objects by the first part of their keys, files of the work folder, the log and the tracing store. It sees
@@ -178,8 +183,8 @@ func (e *erasure) requirePlanted() {
 	places := e.scan(e.canary)
 
 	for _, place := range []string{
-		"folder cache", "object exports", "object lake", "object runs", "object statements", "object uploads", "table conversations", "table dataset_search", "table datasets",
-		"table definitions", "table run_events", "table run_feedback", "table runs", "table set_aside_rows", "table statements", "table verified_questions", "traces",
+		"folder cache", "object exports", "object lake", "object runs", "object statements", "object uploads", "table conversations", "table dataset_search",
+		"table run_events", "table run_feedback", "table runs", "table set_aside_rows", "table statements", "traces",
 	} {
 		require.Contains(e.t, places, place)
 	}
@@ -204,13 +209,16 @@ func TestErasure(t *testing.T) {
 	t.Run("a dataset", erasesDataset)
 	t.Run("a deleted dataset, while the service is killed", erasesKilled)
 	t.Run("a user", erasesUser)
+	t.Run("the history of a dataset", erasesHistory)
 }
 
 func erasesDataset(t *testing.T) {
 	t.Parallel()
 
 	e := newErasure(t)
+	e.mention()
 	e.requirePlanted()
+	require.Subset(t, e.scan(e.canary), []string{"table datasets", "table definitions", "table verified_questions"})
 
 	_, err := e.s.command("erase", "dataset", "ada/"+e.namespace+"/nothing")
 	require.ErrorContains(t, err, "There is no dataset")
@@ -246,28 +254,49 @@ func erasesDataset(t *testing.T) {
 	require.Len(t, d.snapshots(), 1)
 }
 
+func erasesHistory(t *testing.T) {
+	t.Parallel()
+
+	e := newErasure(t)
+	require.Equal(t, http.StatusOK, e.post(`{"data": [{"id": 200, "note": "stays", "more": "posted"}]}`).status)
+	e.requirePlanted()
+
+	deleted := e.call(http.MethodPost, "/rows/delete", fmt.Sprintf(`{"condition": "note = '%s'"}`, e.canary))
+	require.Equal(t, http.StatusOK, deleted.status, deleted.body)
+	require.Contains(t, e.scan(e.canary), "object lake", "the history has the rows")
+
+	e.killAt("/lake/", "history", e.path())
+	done := e.erase("history", e.path())
+	require.Equal(t, "done", done.State)
+	require.EqualValues(t, 3, done.Erased["snapshots"])
+	await(t, "the value is nowhere", func() bool { return len(e.scan(e.canary)) == 0 })
+
+	require.Len(t, e.snapshots(), 1)
+	require.Equal(t, [][]any{{200.0, "stays"}}, e.result("SELECT id, note FROM orders", "").rows())
+	require.EqualValues(t, 1, e.profiled().RowCount)
+	require.Empty(t, e.scan(e.canary), "nor is it in the new profile")
+	e.table()
+	require.Equal(t, "0 lost, 0 orphans\n", e.s.quernd("fsck", "--age", "0s"))
+	require.EqualValues(t, [][]any{{61.0}}, e.other.result("SELECT count(*) AS n FROM orders", "").rows())
+	require.Contains(t, e.s.quernd("audit", "ada"), "dataset.eraseHistory")
+
+	// Loading goes on as before.
+	e.loaded("", "id,note,more\n300,new,x\n")
+	require.Len(t, e.snapshots(), 2)
+}
+
 func erasesKilled(t *testing.T) {
 	t.Parallel()
 
 	e := newErasure(t)
+	e.mention()
 	e.requirePlanted()
 
 	id := deleteDataset(t, e.s, e.bearer, e.path())
 	target := "ada/" + id
 
 	for _, place := range []string{"/runs/", "/uploads/", "/lake/"} {
-		var met atomic.Int32
-
-		kill := sync.OnceFunc(e.s.kill)
-		e.between.set(behaviour{early: place == "/uploads/", cut: kill, cuts: func(r *http.Request) bool {
-			return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, place) && met.Add(1) == 1
-		}})
-
-		begun := e.erase("dataset", target, "--wait", "0s")
-		require.Equal(t, "running", begun.State)
-		e.s.awaitExit()
-		e.between.set(behaviour{})
-		e.s.restart()
+		e.killAt(place, "dataset", target)
 	}
 
 	require.Equal(t, "done", e.erase("dataset", target).State)
@@ -275,10 +304,27 @@ func erasesKilled(t *testing.T) {
 	require.Equal(t, 1, e.s.count(`SELECT count(*) FROM erasures`), "all calls were about one erasure")
 }
 
+// killAt begins an erasure, or continues it, and kills the service when it removes the first object of a kind: right before, or right after the store has
+// removed it.
+func (e *erasure) killAt(place string, args ...string) {
+	e.t.Helper()
+
+	var met atomic.Int32
+
+	e.between.set(behaviour{early: place == "/uploads/", cut: sync.OnceFunc(e.s.kill), cuts: func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, place) && met.Add(1) == 1
+	}})
+	require.Equal(e.t, "running", e.erase(append(args, "--wait", "0s")...).State)
+	e.s.awaitExit()
+	e.between.set(behaviour{})
+	e.s.restart()
+}
+
 func erasesUser(t *testing.T) {
 	t.Parallel()
 
 	e := newErasure(t)
+	e.mention()
 	s, key := e.s, e.s.newKey()
 
 	// What ada has, and what others have of ada.
@@ -292,6 +338,7 @@ func erasesUser(t *testing.T) {
 	account := s.text(`SELECT account_id::text FROM directory_names WHERE username = 'ada'`)
 	e.requirePlanted()
 
+	e.killAt("/lake/", "user", "ada")
 	done := e.erase("user", "ada")
 	require.Equal(t, "done", done.State)
 	require.Equal(t, "erased-"+account, done.Target)

@@ -64,6 +64,7 @@ func acrossAccounts() map[string]why {
 		"erase.sqlBenchmarks":         isUsed,
 		"erase.sqlByTarget":           isUsed,
 		"erase.sqlCountDatasets":      isUsed,
+		"erase.sqlCountHistory":       isUsed,
 		"erase.sqlEvents":             isUsed,
 		"erase.sqlEventsAbout":        isUsed,
 		"erase.sqlGrantsTo":           isUsed,

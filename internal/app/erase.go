@@ -27,6 +27,11 @@ func (o Operator) EraseDataset(ctx context.Context, target string, how Erasure) 
 	return o.erase(ctx, how, func(d erase.Desk) (erase.Receipt, error) { return d.BeginDataset(ctx, target) })
 }
 
+// EraseHistory erases everything that a dataset had before its current snapshot, and prints the receipt.
+func (o Operator) EraseHistory(ctx context.Context, target string, how Erasure) error {
+	return o.erase(ctx, how, func(d erase.Desk) (erase.Receipt, error) { return d.BeginHistory(ctx, target) })
+}
+
 // EraseUser erases a user with everything that the account owns, and prints the receipt.
 func (o Operator) EraseUser(ctx context.Context, username string, how Erasure) error {
 	return o.erase(ctx, how, func(d erase.Desk) (erase.Receipt, error) { return d.BeginUser(ctx, username) })

@@ -37,6 +37,18 @@ func (c Catalog) DatasetID(ctx context.Context, at Path) (id uuid.UUID, err erro
 	return id, err
 }
 
+// HoldTx returns a dataset that is not deleted, and locks it against changes until the transaction ends.
+//
+// Faults: NotFound.
+func (c Catalog) HoldTx(ctx context.Context, tx postgres.Tx, account, id uuid.UUID) (Dataset, error) {
+	found, deletedAt, err := lockDatasetByID(ctx, tx, account, id)
+	if err != nil || found == nil || deletedAt != nil {
+		return Dataset{}, orAbsent(err)
+	}
+
+	return *found, nil
+}
+
 // EraseTx hides a dataset that is about to be erased, whether it is deleted or not.
 //
 // Faults: NotFound.

@@ -1,6 +1,7 @@
 package erase
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ type Kind string
 const (
 	Dataset Kind = "dataset"
 	User    Kind = "user"
+	History Kind = "history" // of a dataset, which keeps its current rows
 )
 
 // State is how far an erasure is.
@@ -82,6 +84,30 @@ func (d Desk) BeginDataset(ctx context.Context, target string) (made Receipt, er
 	})
 }
 
+// BeginHistory begins the erasure of everything that a dataset had before its current snapshot. If one has begun and not ended, its receipt is returned.
+//
+// Faults: NotFound, Conflict while files are being loaded.
+func (d Desk) BeginHistory(ctx context.Context, target string) (made Receipt, err error) {
+	account, dataset, err := d.findDataset(ctx, target)
+	if err != nil {
+		return made, err
+	}
+
+	return d.begin(ctx, Receipt{Kind: History, Target: target, account: account, dataset: dataset}, func(tx postgres.Tx) error {
+		found, err := d.Catalog.HoldTx(ctx, tx, account, dataset)
+		if err != nil {
+			return err
+		}
+
+		// Their uploaded files would be erased before they are loaded.
+		if open, err := hasOpenLoads(ctx, tx, account, dataset); err != nil || open {
+			return cmp.Or(err, error(fault.New(fault.Conflict, "Files are being loaded into the dataset, or wait for an answer. Wait for them or cancel them, then try again.")))
+		}
+
+		return audit.WriteTx(ctx, tx, audit.Entry{Account: account, At: d.now(), Actor: audit.Operator, Action: "dataset.eraseHistory", Target: found.Audit()})
+	})
+}
+
 func (d Desk) findDataset(ctx context.Context, target string) (account, dataset uuid.UUID, err error) {
 	parts := strings.Split(target, "/")
 	if slices.Contains(parts, "") || len(parts) != 2 && len(parts) != 3 {
@@ -115,6 +141,16 @@ func (d Desk) BeginUser(ctx context.Context, username string) (made Receipt, err
 
 	username = strings.ToLower(username)
 
+	// The same person may have signed in again before the names in the audit were replaced.
+	open, err := d.unfinished(ctx, username)
+	if err != nil {
+		return made, err
+	}
+
+	if open != nil {
+		return *open, nil
+	}
+
 	account, err := d.Catalog.AccountID(ctx, username)
 	if fault.Is(err, fault.NotFound) {
 		return d.earlier(ctx, User, username, err)
@@ -143,6 +179,21 @@ func (d Desk) mayFinish(ctx context.Context) error {
 	}
 
 	return err
+}
+
+// unfinished returns the erasure of a user that has not ended; nil if there is none.
+func (d Desk) unfinished(ctx context.Context, username string) (found *Receipt, err error) {
+	err = d.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err = selectByTarget(ctx, q, User, username)
+
+		return err
+	})
+
+	if found != nil && found.State == Done {
+		found = nil
+	}
+
+	return found, err
 }
 
 // earlier returns the receipt of the last erasure of a target that no longer exists, or absent if there was none.
@@ -201,6 +252,12 @@ func (d Desk) begin(ctx context.Context, made Receipt, hide func(tx postgres.Tx)
 // countTx counts what will be erased, and marks the tables of all datasets.
 func (d Desk) countTx(ctx context.Context, tx postgres.Tx, of Receipt) (found map[string]int64, err error) {
 	datasets := []uuid.UUID{of.dataset}
+
+	if of.Kind == History {
+		found = map[string]int64{}
+
+		return found, countHistory(ctx, tx, of.account, of.dataset, found)
+	}
 
 	if of.Kind == User {
 		if datasets, err = selectDatasets(ctx, tx, of.account); err != nil {

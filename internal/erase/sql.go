@@ -51,6 +51,18 @@ const (
 				SELECT FROM unnest($2::uuid[]) id WHERE v.needs @> jsonb_build_array(jsonb_build_object('account', $1::uuid, 'id', id))))),
 			('benchmarks', (SELECT count(DISTINCT benchmark_id) FROM benchmark_datasets WHERE dataset_account = $1 AND dataset_id = ANY($2)))
 		) AS counted (what, number) WHERE number > 0`
+	sqlHasOpenLoads = `
+		SELECT EXISTS (SELECT FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND status IN ('queued', 'running', 'waiting'))`
+	sqlCountHistory = `
+		SELECT what, number FROM (VALUES
+			('snapshots', (SELECT greatest(count(*) - 1, 0) FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2)),
+			('rows set aside', (SELECT count(*) FROM set_aside_rows WHERE account_id = $1 AND dataset_id = $2)),
+			('uploaded files', (SELECT count(*) FROM upload_files WHERE bound_account = $1 AND bound_dataset = $2 AND removed_at IS NULL)),
+			('exports', (SELECT count(*) FROM exports WHERE account_id = $1 AND dataset_id = $2)),
+			('statements with results', (SELECT count(*) FROM statement_reads WHERE dataset_account = $1 AND dataset_id = $2)),
+			('runs', (SELECT count(*) FROM run_reads WHERE dataset_account = $1 AND dataset_id = $2)),
+			('profiles and value indexes', (SELECT count(*) FROM lake_files WHERE account_id = $1 AND dataset_id = $2 AND kind = 'derived'))
+		) AS counted (what, number) WHERE number > 0`
 	sqlCountUser = `
 		SELECT what, number FROM (VALUES
 			('namespaces', (SELECT count(*) FROM namespaces WHERE account_id = $1)),
@@ -159,6 +171,16 @@ func countDatasets(ctx context.Context, tx pgx.Tx, account uuid.UUID, datasets [
 	found := map[string]int64{}
 
 	return found, count(ctx, tx, found, sqlCountDatasets, account, datasets)
+}
+
+func hasOpenLoads(ctx context.Context, tx pgx.Tx, account, dataset uuid.UUID) (open bool, err error) {
+	err = tx.QueryRow(ctx, sqlHasOpenLoads, account, dataset).Scan(&open)
+
+	return open, err
+}
+
+func countHistory(ctx context.Context, tx pgx.Tx, account, dataset uuid.UUID, found map[string]int64) error {
+	return count(ctx, tx, found, sqlCountHistory, account, dataset)
 }
 
 func countUser(ctx context.Context, tx pgx.Tx, account uuid.UUID, found map[string]int64) error {

@@ -53,8 +53,13 @@ func (e *Eraser) work(ctx context.Context, args Args, lease job.Lease) error {
 		return err
 	}
 
+	erase := e.eraseDataset
+	if of.Kind == History {
+		erase = e.eraseHistory
+	}
+
 	for _, dataset := range datasets {
-		if err := e.eraseDataset(ctx, lake.Table{Account: of.account, Dataset: dataset}, lease); err != nil {
+		if err := erase(ctx, lake.Table{Account: of.account, Dataset: dataset}, lease); err != nil {
 			return err
 		}
 	}
@@ -75,6 +80,28 @@ func (e *Eraser) work(ctx context.Context, args Args, lease job.Lease) error {
 }
 
 func (e *Eraser) eraseDataset(ctx context.Context, t lake.Table, lease job.Lease) error {
+	if err := e.eraseResults(ctx, t, lease); err != nil {
+		return err
+	}
+
+	if err := e.Ingest.EraseTable(ctx, t); err != nil {
+		return err
+	}
+
+	return lease.InTx(ctx, func(tx postgres.Tx) error { return deleteDataset(ctx, tx, t) })
+}
+
+// eraseHistory keeps the dataset with its current rows.
+func (e *Eraser) eraseHistory(ctx context.Context, t lake.Table, lease job.Lease) error {
+	if err := e.eraseResults(ctx, t, lease); err != nil {
+		return err
+	}
+
+	return e.Ingest.EraseHistory(ctx, t)
+}
+
+// eraseResults erases what was made of a dataset, and the files that it was made of.
+func (e *Eraser) eraseResults(ctx context.Context, t lake.Table, lease job.Lease) error {
 	// Twice: what was written during the first round is due in the second one.
 	for range 2 {
 		if err := e.Runs.EraseReaders(ctx, t); err != nil {
@@ -86,16 +113,8 @@ func (e *Eraser) eraseDataset(ctx context.Context, t lake.Table, lease job.Lease
 		}
 	}
 
-	// The rows of ingestions, which the first one needs, go with the table.
-	if err := e.Uploads.EraseDataset(ctx, lease, t.Account, t.Dataset); err != nil {
-		return err
-	}
-
-	if err := e.Ingest.EraseTable(ctx, t); err != nil {
-		return err
-	}
-
-	return lease.InTx(ctx, func(tx postgres.Tx) error { return deleteDataset(ctx, tx, t) })
+	// This needs the rows of ingestions, which go with the table.
+	return e.Uploads.EraseDataset(ctx, lease, t.Account, t.Dataset)
 }
 
 func (e *Eraser) eraseUser(ctx context.Context, of Receipt, lease job.Lease) error {
@@ -140,7 +159,11 @@ func outOfReach(kind Kind, traces bool) []string {
 		list = append(list, "traces of runs: the tracing store cannot delete them")
 	}
 
-	if kind == User {
+	switch kind {
+	case History:
+		return append(list, "questions that did not read the dataset, verified questions and definitions, also if they quote erased rows")
+	case Dataset:
+	case User:
 		return append(list, "rows that the user added to datasets of others, and the files that were loaded into them",
 			"names in the audit log are replaced by a pseudonym; what happened, and when, stays")
 	}

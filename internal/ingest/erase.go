@@ -33,5 +33,25 @@ func (g *Ingest) EraseTable(ctx context.Context, t lake.Table) error {
 	return errObjectsLeft
 }
 
+// EraseHistory removes all snapshots of a table but the current one, and what ingestions keep of the rows that they read: rows set aside, previews and
+// doubts. It is safe to interrupt.
+func (g *Ingest) EraseHistory(ctx context.Context, t lake.Table) error {
+	if err := g.Lake.EraseHistory(ctx, t); err != nil {
+		return err
+	}
+
+	if err := g.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if err := g.Catalog.SetValuesTx(ctx, tx, t.Account, t.Dataset, nil); err != nil {
+			return err
+		}
+
+		return eraseRead(ctx, tx, t)
+	}); err != nil {
+		return err
+	}
+
+	return g.cleanTables(ctx)
+}
+
 // eraseRounds limits how often EraseTable looks again. The next attempt at the erasure continues.
 const eraseRounds = 5

@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"quern.dev/quern/internal/postgres"
@@ -18,6 +19,32 @@ func EraseTableTx(ctx context.Context, tx postgres.Tx, t Table, now time.Time) e
 
 	return err
 }
+
+// EraseHistory deletes all snapshots of a table but the current one, and its profile, without a grace period. The next Clean removes the objects that only they
+// needed. The profile is computed again by the next maintenance. It is safe to interrupt.
+func (l *Lake) EraseHistory(ctx context.Context, t Table) error {
+	for try := 1; ; try++ {
+		err := l.expireTable(ctx, t, l.now(), 0)
+		if err == nil {
+			break
+		}
+
+		if !errors.Is(err, errLost) && !errors.Is(err, errChanged) || try == historyTries {
+			return err
+		}
+	}
+
+	return l.db.InTx(ctx, func(tx postgres.Tx) error {
+		if _, err := deleteProfile(ctx, tx, t); err != nil {
+			return err
+		}
+
+		return eraseHistory(ctx, tx, t, l.now())
+	})
+}
+
+// historyTries is how often EraseHistory begins again if somebody commits meanwhile.
+const historyTries = 10
 
 // Exists reports whether anything of a table is left.
 func Exists(ctx context.Context, q postgres.Querier, t Table) (bool, error) {

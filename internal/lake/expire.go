@@ -38,7 +38,7 @@ func (l *Lake) Expire(ctx context.Context, age time.Duration) error {
 		}
 
 		for _, s := range due {
-			err := l.expireTable(ctx, s.table, before)
+			err := l.expireTable(ctx, s.table, before, l.deleteGrace)
 
 			switch {
 			case ctx.Err() != nil:
@@ -53,9 +53,9 @@ func (l *Lake) Expire(ctx context.Context, age time.Duration) error {
 	}
 }
 
-func (l *Lake) expireTable(ctx context.Context, t Table, before time.Time) error {
+func (l *Lake) expireTable(ctx context.Context, t Table, before time.Time, grace time.Duration) error {
 	for {
-		e := &expiry{table: t}
+		e := &expiry{table: t, grace: grace}
 
 		err := l.db.Do(ctx, func(q querier) (err error) {
 			if e.base, err = selectState(ctx, q, t); err == nil {
@@ -81,6 +81,7 @@ func (l *Lake) expireTable(ctx context.Context, t Table, before time.Time) error
 // expiry is a prepared deletion of all snapshots that are older than a given one.
 type expiry struct {
 	table    Table
+	grace    time.Duration // how long objects that are no longer needed are kept
 	base     *state
 	oldest   *entry // oldest snapshot that is kept
 	written  []object
@@ -147,7 +148,7 @@ func (l *Lake) expire(ctx context.Context, e *expiry) error {
 	}
 
 	err := l.db.InTx(ctx, func(tx postgres.Tx) error {
-		done, err := expireRows(ctx, tx, *e, l.now().Add(l.deleteGrace))
+		done, err := expireRows(ctx, tx, *e, l.now().Add(e.grace))
 		if err == nil && !done {
 			err = errLost
 		}
