@@ -243,12 +243,12 @@ func sourcesGrow(t *testing.T, s *service, key *signer) {
 	// A changed and a deleted file are told once.
 	o.there.put("in/0/0 ä&+%.csv", "n\n777\n")
 
-	_, err := o.there.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &o.there.bucket, Key: new(o.there.prefix + "in/2/10 ä&+%.csv")}) //nolint:gosec // no secret
+	_, err := o.there.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &o.there.bucket, Key: new(o.there.prefix + "in/2/10 ä&+%.csv")})
 	require.NoError(t, err)
 
 	run = o.refresh()
 	require.Equal(t, "completed", run.Status, run.Reason)
-	require.EqualValues(t, []int64{0, 1, 1}, []int64{run.Files, run.Changed, run.Deleted})
+	require.Equal(t, []int64{0, 1, 1}, []int64{run.Files, run.Changed, run.Deleted})
 	require.Equal(t, []struct{ Path, Event string }{{"in/0/0 ä&+%.csv", "changed"}, {"in/2/10 ä&+%.csv", "deleted"}}, run.Notes)
 
 	run = o.refresh()
