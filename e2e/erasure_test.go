@@ -333,6 +333,12 @@ func erasesUser(t *testing.T) {
 	granted := e.other.by(e.bearer)
 	require.Equal(t, http.StatusCreated, granted.call(http.MethodPut, "/inferDefinition", `{"dataDescription": "Described by a guest."}`).status)
 	e.apiToken()
+	s.addSource(t, e.bearer, s.sharedConnection(t, e.bearer))
+	share(t, s, e.bearer, "datasets/"+e.path(), "bob", "editor")
+
+	intoAda := call(t, http.MethodPost, s.url+"/sources", e.other.bearer, fmt.Sprintf(`{"name": "into-ada", "connectionId": %q, "username": "ada", "namespace": %q, "datasetName": %q}`,
+		s.sharedConnection(t, e.other.bearer), e.namespace, e.name))
+	require.Equal(t, http.StatusCreated, intoAda.status, intoAda.body)
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM definitions WHERE actor = 'ada' AND account_id = (SELECT account_id FROM directory_names WHERE username = 'bob')`))
 
 	account := s.text(`SELECT account_id::text FROM directory_names WHERE username = 'ada'`)
@@ -352,6 +358,7 @@ func erasesUser(t *testing.T) {
 	require.Equal(t, 0, s.count(`SELECT count(*) FROM audit WHERE actor = 'ada' OR detail LIKE 'ada%'`))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM audit WHERE account_id = $1::uuid AND action = 'account.erase'`, account))
 	require.Equal(t, 0, s.count(`SELECT count(*) FROM grants`))
+	require.Equal(t, 0, s.count(`SELECT count(*) FROM sources`))
 	require.Equal(t, 0, s.count(`SELECT count(*) FROM definitions WHERE actor = 'ada'`))
 
 	// The same person starts with nothing.

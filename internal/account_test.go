@@ -81,6 +81,8 @@ func acrossAccounts() map[string]why {
 		"erase.sqlOthersRemembered":   isUsed,
 		"erase.sqlOwnIceberg":         isUsed,
 		"erase.sqlSelectLast":         isDue,
+		"erase.sqlSources":            isUsed,
+		"erase.sqlSourcesInto":        isUsed,
 		"erase.sqlTargets":            isUsed,
 		"erase.sqlVerified":           isUsed,
 		"event.sqlNumber":             inOrder,

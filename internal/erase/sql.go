@@ -68,6 +68,7 @@ const (
 			('namespaces', (SELECT count(*) FROM namespaces WHERE account_id = $1)),
 			('tokens', (SELECT count(*) FROM tokens WHERE account_id = $1)),
 			('connections', (SELECT count(*) FROM connections WHERE account_id = $1)),
+			('sources', (SELECT count(*) FROM sources WHERE account_id = $1)),
 			('webhooks', (SELECT count(*) FROM webhooks WHERE account_id = $1)),
 			('conversations', (SELECT count(*) FROM conversations WHERE account_id = $1)),
 			('own runs', (SELECT count(*) FROM runs WHERE account_id = $1)),

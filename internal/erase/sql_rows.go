@@ -23,6 +23,11 @@ const (
 		results AS (DELETE FROM benchmark_results r USING gone WHERE r.account_id = gone.account_id AND r.benchmark_id = gone.benchmark_id),
 		named AS (DELETE FROM benchmark_datasets d USING gone WHERE d.account_id = gone.account_id AND d.benchmark_id = gone.benchmark_id)
 		DELETE FROM benchmarks b USING gone WHERE b.account_id = gone.account_id AND b.id = gone.benchmark_id`
+	// A source without its dataset has nothing to do. Its runs name files.
+	sqlSources = `
+		WITH gone AS (DELETE FROM sources WHERE dataset_id = (SELECT id FROM datasets WHERE account_id = $1 AND id = $2) RETURNING account_id, id),
+		files AS (DELETE FROM source_files f USING gone WHERE f.account_id = gone.account_id AND f.source_id = gone.id)
+		DELETE FROM source_runs r USING gone WHERE r.account_id = gone.account_id AND r.source_id = gone.id`
 	sqlEvents        = `DELETE FROM events WHERE subject_account = $1 AND subject_id = $2`
 	sqlNewEvents     = `DELETE FROM new_events WHERE subject_account = $1 AND subject_id = $2`
 	sqlTargets       = `DELETE FROM token_targets WHERE target_account_id = $1 AND target_id = $2`
@@ -38,7 +43,7 @@ const (
 
 func deleteDataset(ctx context.Context, tx pgx.Tx, t lake.Table) error {
 	return inOrder(ctx, tx, []string{
-		sqlVerified, sqlBenchmarks, sqlEvents, sqlNewEvents, sqlTargets, sqlGrants, sqlInverse, sqlRemembered, sqlSemantics, sqlDefinitions, sqlDraft, sqlJobs,
+		sqlVerified, sqlBenchmarks, sqlSources, sqlEvents, sqlNewEvents, sqlTargets, sqlGrants, sqlInverse, sqlRemembered, sqlSemantics, sqlDefinitions, sqlDraft, sqlJobs,
 		sqlDatasetItself,
 	}, t.Account, t.Dataset)
 }
@@ -61,6 +66,9 @@ const (
 	sqlOwnConversations     = `DELETE FROM conversations WHERE account_id = $1`
 	sqlOwnDrafts            = `DELETE FROM dataset_drafts WHERE account_id = $1`
 	sqlOwnSchemas           = `DELETE FROM engine_schemas WHERE account_id = $1`
+	sqlOwnSources           = `DELETE FROM sources WHERE account_id = $1`
+	sqlOwnSourceFiles       = `DELETE FROM source_files WHERE account_id = $1`
+	sqlOwnSourceRuns        = `DELETE FROM source_runs WHERE account_id = $1`
 	sqlOwnEvents            = `DELETE FROM events WHERE account_id = $1`
 	sqlOwnNewEvents         = `DELETE FROM new_events WHERE account_id = $1`
 	sqlOwnFeedback          = `DELETE FROM run_feedback WHERE account_id = $1` // the ratings in the tracing store went with the traces
@@ -98,6 +106,9 @@ const (
 		DELETE FROM grants g USING gone
 		WHERE g.account_id = gone.account_id AND g.subject_kind = gone.subject_kind AND g.subject_id = gone.subject_id
 			AND g.target_id = CASE gone.dataset_id WHEN '00000000-0000-0000-0000-000000000000' THEN gone.namespace_id ELSE gone.dataset_id END`
+	sqlSourcesInto = `
+		WITH gone AS (DELETE FROM sources WHERE account_id <> $1 AND username = $2 RETURNING account_id, id)
+		DELETE FROM source_runs r USING gone WHERE r.account_id = gone.account_id AND r.source_id = gone.id` // without a load there are no files
 	sqlEventsAbout = `
 		DELETE FROM events WHERE subject_account = $1 OR data::json ->> 'grantee' = $2 OR data::json ->> 'username' = $2`
 	sqlNewEventsAbout = `
@@ -115,7 +126,7 @@ const (
 
 // deleteUser deletes what is left of an account after its datasets, runs, statements and uploads are gone.
 func deleteUser(ctx context.Context, tx pgx.Tx, account uuid.UUID, username, pseudonym string) error {
-	if err := inOrder(ctx, tx, []string{sqlGrantsTo, sqlEventsAbout, sqlNewEventsAbout}, account, username); err != nil {
+	if err := inOrder(ctx, tx, []string{sqlGrantsTo, sqlSourcesInto, sqlEventsAbout, sqlNewEventsAbout}, account, username); err != nil {
 		return err
 	}
 
@@ -126,7 +137,7 @@ func deleteUser(ctx context.Context, tx pgx.Tx, account uuid.UUID, username, pse
 	}
 
 	return inOrder(ctx, tx, []string{
-		sqlOwnBenchmarkDatasets, sqlOwnBenchmarkResults, sqlOwnBenchmarks, sqlOwnConnections, sqlOwnConversations, sqlOwnDrafts, sqlOwnSchemas, sqlOwnEvents,
+		sqlOwnBenchmarkDatasets, sqlOwnBenchmarkResults, sqlOwnBenchmarks, sqlOwnConnections, sqlOwnSources, sqlOwnSourceFiles, sqlOwnSourceRuns, sqlOwnConversations, sqlOwnDrafts, sqlOwnSchemas, sqlOwnEvents,
 		sqlOwnNewEvents, sqlOwnFeedback, sqlOwnGrants, sqlOwnInverse, sqlOwnOnce, sqlOwnLimits, sqlOwnCalls, sqlOwnNamespaces, sqlOwnIceberg, sqlOwnTargets, sqlOwnTokens,
 		sqlOwnTokenKeys, sqlOwnUsage, sqlOwnVerified, sqlOwnWordings, sqlOwnDeliveries, sqlOwnLanes, sqlOwnListeners, sqlOwnWebhooks, sqlOwnJobs,
 		sqlOwnIdentities, sqlOwnName, sqlOwnAccount, sqlOthersRemembered, sqlOthersOnce,
