@@ -197,7 +197,7 @@ func (e *erasure) requireErased() {
 	require.ElementsMatch(e.t, slices.Collect(maps.Keys(e.objects)), slices.Collect(maps.Keys(e.s.place.objects())), "exactly the objects of the other user are left")
 	require.Empty(e.t, e.s.place.uploads())
 	require.Equal(e.t, "0 lost, 0 orphans\n", e.s.quernd("fsck", "--age", "0s"))
-	require.EqualValues(e.t, [][]any{{61.0}}, e.other.result("SELECT count(*) AS n FROM orders", "").rows())
+	require.Equal(e.t, [][]any{{61.0}}, e.other.result("SELECT count(*) AS n FROM orders", "").rows())
 	require.Contains(e.t, e.scan(neighbour), "table dataset_search")
 }
 
@@ -277,7 +277,7 @@ func erasesHistory(t *testing.T) {
 	require.Empty(t, e.scan(e.canary), "nor is it in the new profile")
 	e.table()
 	require.Equal(t, "0 lost, 0 orphans\n", e.s.quernd("fsck", "--age", "0s"))
-	require.EqualValues(t, [][]any{{61.0}}, e.other.result("SELECT count(*) AS n FROM orders", "").rows())
+	require.Equal(t, [][]any{{61.0}}, e.other.result("SELECT count(*) AS n FROM orders", "").rows())
 	require.Contains(t, e.s.quernd("audit", "ada"), "dataset.eraseHistory")
 
 	// Loading goes on as before.

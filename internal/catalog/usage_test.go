@@ -126,6 +126,11 @@ func TestUsageThatIsKnownAfterwards(t *testing.T) {
 	ada := b.signIn(t, "ada")
 
 	require.NoError(t, b.call(t, ada, 7))
+	require.Empty(t, b.used(t, ada), "what an erased account used is not kept")
+	b.exec(t, `INSERT INTO accounts (id, kind, username, issuer, subject, name, email, groups, seen_at, created_at)
+		VALUES ($1, 'person', 'ada', '', '', '', '', '{}', now(), now())`, ada.Account)
+
+	require.NoError(t, b.call(t, ada, 7))
 	require.NoError(t, b.catalog.SetLimit(t.Context(), Limit{Of: LimitOf{Everyone: true}, Kind: Tokens, Amount: 10}))
 	require.NoError(t, b.take(t, ada))
 	require.NoError(t, b.call(t, ada, 5), "the last one may exceed the limit: its amount is not known before")
