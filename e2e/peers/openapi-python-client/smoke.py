@@ -13,7 +13,7 @@ from quern_client.models import (
     ErrorResponse,
     InferDefinitionChange,
     NewIngestion,
-    NewIngestionIngestionOptions,
+    IngestionOptions,
     NewRows,
     QueryRequest,
     Question,
@@ -47,7 +47,7 @@ run = ask.sync(client=client, body=Question(username=username, namespace=namespa
 assert isinstance(run, Run) and run.status == RunStatus.COMPLETED, run
 assert run.result.response == "Two regions.", run
 
-options = NewIngestionIngestionOptions.from_dict({"delimiter": ";", "types": {"region": "varchar"}})
+options = IngestionOptions.from_dict({"delimiter": ";", "types": {"region": "varchar"}})
 absent = create_ingestion.sync_detailed(
     username, namespace, "orders", client=client, body=NewIngestion(session_id=uuid.uuid4(), options=options)
 )
