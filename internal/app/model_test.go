@@ -33,6 +33,15 @@ func TestTokensAreUsage(t *testing.T) {
 	app, _ := newApp(t, "QUERN_MODELS", "far/m", "QUERN_MODEL_FAR_KIND", "anthropic", "QUERN_MODEL_FAR_URL", server.URL, "QUERN_MODEL_FAR_EXPOSURE", "schema")
 	who := auth.Principal{Account: uuid.Must(uuid.NewV7())}
 
+	// Only the usage of accounts that exist is kept.
+	require.NoError(t, app.db.Do(t.Context(), func(q postgres.Querier) error {
+		_, err := q.Exec(t.Context(), `
+			INSERT INTO accounts (id, kind, username, issuer, subject, name, email, groups, seen_at, created_at)
+			VALUES ($1, 'person', 'ada', '', '', '', '', '{}', now(), now())`, who.Account)
+
+		return err
+	}))
+
 	model, err := app.models.Choose("m", "")
 	require.NoError(t, err)
 	require.Equal(t, llm.Model{Name: "m", Provider: "far", Exposure: llm.ExposeSchema}, model)
