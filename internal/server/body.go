@@ -124,6 +124,10 @@ func syntaxError(err error) error {
 // prune removes the fields that the schema does not name, and null values of fields that may be absent. It calls unknown
 // with the path of each field that the schema does not name, and with the names that are known there.
 func prune(schema *openapi3.Schema, value any, path []string, unknown func(path, known []string)) any {
+	if len(schema.AllOf) == 1 { // how the contract says that a component may be null here
+		schema = schema.AllOf[0].Value
+	}
+
 	switch value := value.(type) {
 	case map[string]any:
 		for key, field := range value {

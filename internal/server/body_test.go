@@ -62,22 +62,23 @@ func TestPrune(t *testing.T) {
 		"name":{"type":"string"}, "role":{"type":"string"}, "note":{"type":"string","nullable":true},
 		"list":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}}}},
 		"map":{"type":"object","additionalProperties":{"type":"string"}},
-		"any":{"type":"object"}}}`)
+		"any":{"type":"object"}, "maybe":{"nullable":true,"allOf":[{"type":"object","properties":{"a":{"type":"string"}}}]}}}`)
 
 	value, err := parseJSON([]byte(`{"name":null,"NAME":"x","role":null,"note":null,"other":null,
-		"list":[{"a":"1","b":"2"}],"map":{"x":"1"},"any":{"free":1},"` + strings.Repeat("k", 100) + `":1}`))
+		"list":[{"a":"1","b":"2"}],"map":{"x":"1"},"any":{"free":1},"maybe":{"a":"1","c":1},"` + strings.Repeat("k", 100) + `":1}`))
 	require.NoError(t, err)
 
 	var unknown []fault.Sub
 
 	got, err := json.Marshal(prune(s, value, nil, func(path, known []string) { unknown = append(unknown, unknownField(path, known)) }))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"name":null,"note":null,"list":[{"a":"1"}],"map":{"x":"1"},"any":{"free":1}}`, string(got))
+	require.JSONEq(t, `{"name":null,"note":null,"list":[{"a":"1"}],"map":{"x":"1"},"any":{"free":1},"maybe":{"a":"1"}}`, string(got))
 	require.Equal(t, []fault.Sub{
 		{Code: "NAME", Message: `is not a field of this request; did you mean "name"?`},
-		{Code: strings.Repeat("k", 63) + "…", Message: "is not a field of this request; known fields: any, list, map, name, note, role"},
+		{Code: strings.Repeat("k", 63) + "…", Message: "is not a field of this request; known fields: any, list, map, maybe, name, note, role"},
 		{Code: "list.0.b", Message: `is not a field of this request; did you mean "a"?`},
-		{Code: "other", Message: "is not a field of this request; known fields: any, list, map, name, note, role"},
+		{Code: "maybe.c", Message: `is not a field of this request; did you mean "a"?`},
+		{Code: "other", Message: "is not a field of this request; known fields: any, list, map, maybe, name, note, role"},
 	}, merge(unknown, nil))
 }
 
@@ -87,18 +88,21 @@ func TestViolations(t *testing.T) {
 	s := schema(t, `{"type":"object","required":["name"],"properties":{
 		"name":{"type":"string","minLength":2,"maxLength":3}, "role":{"type":"string","enum":["a","b"]}, "when":{"type":"string","format":"date-time"},
 		"id":{"type":"string","format":"uuid"}, "size":{"type":"integer","minimum":1,"maximum":9}, "code":{"type":"string","pattern":"^x"},
-		"list":{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string"}}}}`)
+		"list":{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string"}},
+		"maybe":{"nullable":true,"allOf":[{"type":"object","properties":{"a":{"type":"string"}}}]}}}`)
 
 	for text, want := range map[string][]fault.Sub{
 		`{"name":"äöü","role":"a","when":"2026-01-01T00:00:00Z","id":"0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01","size":9,"code":"xy","list":["a"]}`: nil,
 
-		`[]`:                    {{Code: "body", Message: "must be of type object with the fields: name (required), code, id, list, role, size, when"}},
-		`null`:                  {{Code: "body", Message: "must be of type object with the fields: name (required), code, id, list, role, size, when"}},
-		`{}`:                    {{Code: "name", Message: "is required"}},
-		`{"name":null}`:         {{Code: "name", Message: "must be of type string"}},
-		`{"name":1,"role":"c"}`: {{Code: "name", Message: "must be of type string"}, {Code: "role", Message: "must be one of: a, b"}},
-		`{"name":"a"}`:          {{Code: "name", Message: "must have at least 2 characters"}},
-		`{"name":"abcd"}`:       {{Code: "name", Message: "must have at most 3 characters"}},
+		`[]`:                             {{Code: "body", Message: "must be of type object with the fields: name (required), code, id, list, maybe, role, size, when"}},
+		`null`:                           {{Code: "body", Message: "must be of type object with the fields: name (required), code, id, list, maybe, role, size, when"}},
+		`{}`:                             {{Code: "name", Message: "is required"}},
+		`{"name":null}`:                  {{Code: "name", Message: "must be of type string"}},
+		`{"name":"abc","maybe":{"a":1}}`: {{Code: "maybe.a", Message: "must be of type string"}},
+		`{"name":"abc","maybe":null}`:    nil,
+		`{"name":1,"role":"c"}`:          {{Code: "name", Message: "must be of type string"}, {Code: "role", Message: "must be one of: a, b"}},
+		`{"name":"a"}`:                   {{Code: "name", Message: "must have at least 2 characters"}},
+		`{"name":"abcd"}`:                {{Code: "name", Message: "must have at most 3 characters"}},
 		`{"name":"a\u0000","role":"c","code":"x\u0000"}`: {
 			{Code: "code", Message: "contains the character U+0000"}, {Code: "name", Message: "contains the character U+0000"}, {Code: "role", Message: "must be one of: a, b"},
 		},
