@@ -74,7 +74,7 @@ func (d Desk) BeginDataset(ctx context.Context, target string) (made Receipt, er
 		return made, err
 	}
 
-	return d.begin(ctx, Receipt{Kind: Dataset, Target: target, account: account, dataset: dataset}, func(tx postgres.Tx) error {
+	made, err = d.begin(ctx, Receipt{Kind: Dataset, Target: target, account: account, dataset: dataset}, func(tx postgres.Tx) error {
 		found, err := d.Catalog.EraseTx(ctx, tx, account, dataset)
 		if err != nil {
 			return err
@@ -82,6 +82,11 @@ func (d Desk) BeginDataset(ctx context.Context, target string) (made Receipt, er
 
 		return audit.WriteTx(ctx, tx, audit.Entry{Account: account, At: d.now(), Actor: audit.Operator, Action: "dataset.erase", Target: found.Audit()})
 	})
+	if fault.Is(err, fault.NotFound) { // OWNER/ID of a dataset that is erased
+		return d.earlier(ctx, Dataset, target, err)
+	}
+
+	return made, err
 }
 
 // BeginHistory begins the erasure of everything that a dataset had before its current snapshot. If one has begun and not ended, its receipt is returned.
