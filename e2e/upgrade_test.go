@@ -269,7 +269,7 @@ func (p *place) pack(path string) {
 	require.NoError(p.t, os.WriteFile(path, []byte(zipped(p.t, packed.String())), 0o644))
 }
 
-// locate returns a location that outlives the test.
+// locate returns the location with a prefix. Its objects are removed when the test ends.
 func locate(t *testing.T, prefix string) *place {
 	t.Helper()
 

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// exportEnds is how long the worker of an export that is dropped may still write its object.
+	// exportEnds is how long a worker may still write the object of an export after the export was deleted.
 	exportEnds = time.Minute
 	eraseAgain = time.Second
 )

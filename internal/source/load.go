@@ -319,7 +319,7 @@ func (w *working) receive(ctx context.Context, f file) (bool, error) {
 	return err == nil, err
 }
 
-// remote tells the problems of the other side apart from those of our own store.
+// remote reports errors of reading as problems of the connection. Without it they would look like errors of our own store.
 type remote struct{ content io.Reader }
 
 func (r remote) Read(p []byte) (int, error) {
