@@ -194,6 +194,8 @@ func ingestGone(t *testing.T, s *service, key *signer) {
 
 	byEditor := &filled{t, brief, editor, d.owner, d.namespace, d.name}
 	byEditor.loaded("", "n\n1\n")
+	require.Equal(t, http.StatusCreated, d.call(http.MethodPut, "/inferDefinition", `{"dataDescription": "numbers"}`).status)
+	d.mean(`{"row": "a number"}`)
 	d.loaded("", "n\n2\n")
 	d.loaded(`"options": {"types": {"n": "bigint"}}`, "n\n3\n4\n5\n6\n7\n8\n9\nmany\n10\n11\n12\n")
 	brief.quernd("dataset", "transfer", d.path(), "gone-heir")
@@ -215,7 +217,10 @@ func ingestGone(t *testing.T, s *service, key *signer) {
 		return len(objects) == 0
 	})
 	withDatabase(t, brief.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
-		for _, table := range []string{"lake_tables", "lake_files", "lake_snapshots", "lake_schemas", "lake_parts", "iceberg_tables", "ingestions", "ingestion_files", "set_aside_rows"} {
+		for _, table := range []string{
+			"lake_tables", "lake_files", "lake_snapshots", "lake_schemas", "lake_parts", "iceberg_tables", "ingestions", "ingestion_files", "set_aside_rows",
+			"datasets", "definitions", "semantics", "dataset_search", "grants", "directory_grants",
+		} {
 			var count int
 
 			require.NoError(t, connection.QueryRow(ctx, `SELECT count(*) FROM `+table).Scan(&count))

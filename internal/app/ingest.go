@@ -134,9 +134,13 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 	})
 }
 
-// forget removes what runs and long statements keep about a deleted dataset. It reads a.runs and a.query when it is called,
+// forget removes a deleted dataset from the catalog, and what runs and long statements keep about it. It reads a.runs and a.query when it is called,
 // because they are set after newIngest.
 func (a *App) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error {
+	if err := a.catalog().ForgetDatasetTx(ctx, tx, t.Account, t.Dataset); err != nil {
+		return err
+	}
+
 	if err := a.query.ForgetTx(ctx, tx, t); err != nil {
 		return err
 	}

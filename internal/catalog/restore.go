@@ -273,6 +273,17 @@ func (c Catalog) reviveHome(ctx context.Context, tx postgres.Tx, d *Dataset, by 
 	}
 }
 
+// ForgetDatasetTx removes a deleted dataset whose table was removed for good, with its definitions, semantics, grants and what people
+// chose for its words. It does nothing for a dataset that is not deleted.
+func (c Catalog) ForgetDatasetTx(ctx context.Context, tx postgres.Tx, account, id uuid.UUID) error {
+	gone, err := forgetDataset(ctx, tx, account, id)
+	if err != nil || gone == nil {
+		return err
+	}
+
+	return deleteGrantsOn(ctx, tx, *gone)
+}
+
 const eraseBatch = 100
 
 // EraseNamespaces deletes the grants of deleted namespaces whose grace period has ended. They can no longer be restored.

@@ -115,3 +115,24 @@ const sqlEraseNamespace = `UPDATE namespaces SET erased = true WHERE account_id 
 func eraseNamespace(ctx context.Context, tx pgx.Tx, n access, until time.Time) (isDue bool, err error) {
 	return changed(ctx, tx, sqlEraseNamespace, n.account, n.namespace, until)
 }
+
+// A trigger deletes its document of the search.
+const sqlForgetDataset = `
+	WITH gone AS (
+		DELETE FROM datasets WHERE account_id = $1 AND id = $2 AND deleted_at IS NOT NULL RETURNING account_id, namespace_id, id),
+	revisions AS (DELETE FROM definitions v USING gone WHERE v.account_id = gone.account_id AND v.dataset_id = gone.id),
+	remarks AS (DELETE FROM semantics s USING gone WHERE s.account_id = gone.account_id AND s.dataset_id = gone.id),
+	choices AS (DELETE FROM remembered r USING gone WHERE r.account_id = gone.account_id AND r.dataset_id = gone.id)
+	SELECT account_id, namespace_id, id FROM gone`
+
+// forgetDataset returns nil if the dataset does not exist or is not deleted.
+func forgetDataset(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*access, error) {
+	var gone access
+
+	err := tx.QueryRow(ctx, sqlForgetDataset, account, id).Scan(&gone.account, &gone.namespace, &gone.dataset)
+	if postgres.NoRows(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+
+	return &gone, err
+}
