@@ -341,9 +341,31 @@ func (c *cache) fetch(ctx context.Context, file File, item *copied) {
 	close(item.done)
 }
 
+// open opens an object that a row lists. Some stores do not have an object for a moment while it is written again, for example after a
+// request whose answer was lost, so open tries a few times. An object that stays missing is ErrMissing and not NotFound: the caller
+// asked for a dataset, and the dataset exists.
+func (c *cache) open(ctx context.Context, key string) (io.ReadCloser, error) {
+	for pause := 50 * time.Millisecond; ; pause *= 4 {
+		object, err := c.store.Read(ctx, key, 0, -1)
+		if !fault.Is(err, fault.NotFound) {
+			return object, err
+		}
+
+		if pause > time.Second {
+			return nil, ErrMissing
+		}
+
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
 // download writes the object to a file with a temporary name.
 func (c *cache) download(ctx context.Context, file File) (path string, err error) {
-	object, err := c.store.Read(ctx, file.Key, 0, -1)
+	object, err := c.open(ctx, file.Key)
 	if err != nil {
 		return "", fmt.Errorf("fetching %s: %w", file.Key, err)
 	}

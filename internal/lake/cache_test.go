@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -48,6 +49,33 @@ func cached(t *testing.T, folder string) int {
 	require.NoError(t, err)
 
 	return len(files)
+}
+
+// TestLateObject fetches an object that is missing when it is requested first.
+func TestLateObject(t *testing.T) {
+	t.Parallel()
+
+	p := newPlace(t)
+	l, wire := p.replica(p.url, func(c *Config) { c.CacheDir, c.CacheBytes = t.TempDir(), 100 })
+	late := p.object(40)
+	content := bytes.Repeat([]byte{late.Key[len(late.Key)-1]}, 40)
+	require.NoError(t, p.store.Delete(t.Context(), late.Key))
+
+	var group errgroup.Group
+
+	group.Go(func() error {
+		for wire.count()[http.MethodGet] == 0 {
+			runtime.Gosched()
+		}
+
+		_, err := p.store.Write(t.Context(), late.Key, bytes.NewReader(content))
+
+		return err
+	})
+
+	_, release := p.fetch(l, late)
+	release()
+	require.NoError(t, group.Wait())
 }
 
 func TestCache(t *testing.T) {
@@ -103,7 +131,8 @@ func TestCache(t *testing.T) {
 
 	// A missing object, and objects whose size differs from the size in their row.
 	_, _, err = l.Fetch(t.Context(), File{Key: "lake/data/none", Size: 1})
-	require.Equal(t, fault.NotFound, fault.From(err).Code)
+	require.ErrorIs(t, err, ErrMissing)
+	require.Equal(t, fault.Internal, fault.From(err).Code, "the dataset exists, so this is not NotFound")
 
 	for _, difference := range []int64{-1, 1} {
 		other := b

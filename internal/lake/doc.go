@@ -32,5 +32,5 @@
 // Faults: NotFound for a snapshot that does not exist or a table that was removed, ValidationFailed for columns that
 // no table can have, LimitExceeded and Unavailable when the cache has no room, Unavailable while the store or the
 // database does not answer. The caller must handle ErrConflict, ErrStale, ErrDropped, ErrReplaced, ErrExpired and
-// ErrChanged.
+// ErrChanged. ErrMissing is an internal error.
 package lake

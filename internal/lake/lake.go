@@ -27,6 +27,8 @@ var (
 	ErrExpired = errors.New("the snapshot of that time is no longer kept")
 	// ErrChanged reports that a cached file differs from the file that was fetched.
 	ErrChanged = errors.New("a cached file was changed")
+	// ErrMissing: the store does not have an object that a row lists.
+	ErrMissing = errors.New("the object store does not have an object that the database lists; run quernd fsck")
 )
 
 // Table identifies a table by its dataset and the account that owns the dataset.
