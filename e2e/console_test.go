@@ -90,8 +90,9 @@ func withConsole(t *testing.T, files map[string]string) string {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "overlay.json"), content, 0o600))
 
-	program, err := stack.Build(t.Context(), folder, "-tags", "scripted", "-overlay", filepath.Join(folder, "overlay.json"))
-	require.NoError(t, err)
+	program := filepath.Join(folder, "quernd")
+	require.NoError(t, stack.BuildServer(t.Context(), program, "-tags", "scripted", "-overlay", filepath.Join(folder, "overlay.json")))
+	require.NoError(t, os.Symlink(filepath.Join(common.folder, "quern-engine"), filepath.Join(folder, "quern-engine")))
 
 	return program
 }

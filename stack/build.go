@@ -12,22 +12,32 @@ import (
 // Build builds quernd with these flags of `go build`, and quern-engine beside it, into a folder. It returns the path of quernd.
 func Build(ctx context.Context, folder string, flags ...string) (quernd string, err error) {
 	quernd = filepath.Join(folder, "quernd")
+	if err := BuildServer(ctx, quernd, flags...); err != nil {
+		return "", err
+	}
 
-	arguments := slices.Concat([]string{"build", "-trimpath", "-o", quernd}, flags, []string{"quern.dev/quern/cmd/quernd"})
-	server := exec.CommandContext(ctx, "go", arguments...) //nolint:gosec // the flags of a test
-	server.Env = os.Environ()
+	return quernd, build(ctx, filepath.Join(folder, "quern-engine"), os.Environ(), nil)
+}
 
+// BuildServer builds only quernd, for a caller that has a quern-engine.
+func BuildServer(ctx context.Context, path string, flags ...string) error {
+	env := os.Environ()
 	if !slices.Contains(flags, "-race") { // the race detector is C
-		server.Env = append(server.Env, "CGO_ENABLED=0")
+		env = append(env, "CGO_ENABLED=0")
 	}
 
-	engine := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(folder, "quern-engine"), "quern.dev/quern/cmd/quern-engine") //nolint:gosec // the folder of a test
+	return build(ctx, path, env, flags)
+}
 
-	for _, build := range []*exec.Cmd{server, engine} {
-		if out, err := build.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("building %s: %w\n%s", build.Args[len(build.Args)-1], err, out)
-		}
+// build builds the program with the name of the file.
+func build(ctx context.Context, path string, env, flags []string) error {
+	arguments := slices.Concat([]string{"build", "-trimpath", "-o", path}, flags, []string{"quern.dev/quern/cmd/" + filepath.Base(path)})
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Env = env
+
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", filepath.Base(path), err, out)
 	}
 
-	return quernd, nil
+	return nil
 }
