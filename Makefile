@@ -60,8 +60,8 @@ stack-down: ## Stop the servers that `make stack` started; keep their data
 
 .PHONY: build
 build: ## Build the programs into bin/
-	go build -trimpath -o bin/ ./cmd/quernd
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/quern
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/quernd ./cmd/quern
+	go build -trimpath -o bin/ ./cmd/quern-engine
 
 .PHONY: web
 web: $(CONSOLE) ## Build the console into web/dist, with npm; then `make build` builds it into quernd

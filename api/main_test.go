@@ -74,9 +74,9 @@ func (s *service) start(ctx context.Context) error {
 		return err
 	}
 
-	program := filepath.Join(s.dir, "quernd")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "quern.dev/quern/cmd/quernd").CombinedOutput(); err != nil {
-		return fmt.Errorf("building quernd: %w\n%s", err, out)
+	program, err := stack.Build(ctx, s.dir)
+	if err != nil {
+		return err
 	}
 
 	migrate := exec.CommandContext(ctx, program, "migrate")

@@ -17,9 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -31,6 +29,7 @@ import (
 	"quern.dev/quern/bench/ingest"
 	"quern.dev/quern/bench/query"
 	"quern.dev/quern/bench/rig"
+	"quern.dev/quern/stack"
 )
 
 func measures() []rig.Measure {
@@ -115,9 +114,8 @@ func run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(b.Dir)
 
-	b.Quernd = filepath.Join(b.Dir, "quernd")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "scripted", "-o", b.Quernd, "./cmd/quernd").CombinedOutput(); err != nil {
-		return fmt.Errorf("building quernd: %w\n%s", err, out)
+	if b.Quernd, err = stack.Build(ctx, b.Dir, "-tags", "scripted"); err != nil {
+		return err
 	}
 
 	atOnce := 1

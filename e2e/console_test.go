@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,8 +91,8 @@ func withConsole(t *testing.T, files map[string]string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "overlay.json"), content, 0o600))
 
 	program := filepath.Join(folder, "quernd")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "scripted", "-overlay", filepath.Join(folder, "overlay.json"), "-o", program, "quern.dev/quern/cmd/quernd").CombinedOutput()
-	require.NoError(t, err, string(output))
+	require.NoError(t, stack.BuildServer(t.Context(), program, "-tags", "scripted", "-overlay", filepath.Join(folder, "overlay.json")))
+	require.NoError(t, os.Symlink(filepath.Join(common.folder, "quern-engine"), filepath.Join(folder, "quern-engine")))
 
 	return program
 }

@@ -200,6 +200,8 @@ func TestDoctor(t *testing.T) {
 		{"tracing refuses", refusing, "tracing", "status 401", "QUERN_TRACING_KEY"},
 		{"tracing leads nowhere", given("QUERN_TRACING_ENDPOINT=http://" + nobody(t)), "tracing", "cannot be reached", "QUERN_TRACING_ENDPOINT"},
 		{"clock is off", p.late, "clock", "differs by 1h0m", "NTP"},
+		{"no engine", given("QUERN_SANDBOX_ENGINE=/nowhere/quern-engine"), "sandbox", "/nowhere/quern-engine: no such file", "install the quern-engine"},
+		{"another program", given("QUERN_SANDBOX_ENGINE=/bin/true"), "sandbox", "/bin/true", "QUERN_SANDBOX_ENGINE"},
 		{"folder cannot be written", unwritable, "sandbox folder", "not a directory", "QUERN_SANDBOX_DIR"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -67,12 +67,16 @@ func runTests(m *testing.M) (status int, err error) {
 
 	icebergio.Register("s3", openStore)
 
-	arguments := []string{"-tags", "scripted", "quern.dev/quern/cmd/quernd"}
+	flags := []string{"-tags", "scripted"}
 	if raceDetector() {
-		arguments = append([]string{"-race"}, arguments...)
+		flags = append(flags, "-race")
 	}
 
-	if _, err := common.program("quernd", nil, arguments...); err != nil {
+	if _, err := common.once("quernd.built", foreverShared, func() ([]byte, error) {
+		_, err := stack.Build(context.Background(), common.folder, flags...)
+
+		return nil, err
+	}); err != nil {
 		return 1, err
 	}
 

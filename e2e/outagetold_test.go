@@ -79,6 +79,7 @@ func TestStartNamesWhatIsWrong(t *testing.T) {
 		"listen address": {"QUERN_LISTEN_ADDR=192.0.2.1:1", []string{"QUERN_LISTEN_ADDR"}},
 		"authorities":    {"QUERN_S3_CA_FILE=/nowhere.pem", []string{"QUERN_S3_CA_FILE cannot be read"}},
 		"memory":         {"QUERN_QUERY_MEMORY=1KiB", []string{"QUERN_QUERY_MEMORY must be at least 16MiB"}},
+		"engine":         {"QUERN_SANDBOX_ENGINE=/nowhere", []string{"QUERN_SANDBOX_ENGINE", "/nowhere: no such file"}},
 		"origins":        {"QUERN_CORS_ORIGINS=*", []string{"QUERN_CORS_ORIGINS must be"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,8 @@ trap cleanup EXIT
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 
 sql "CREATE DATABASE $database"
-go build -tags scripted -o "$work/quernd" ./cmd/quernd
+CGO_ENABLED=0 go build -trimpath -tags scripted -o "$work/quernd" ./cmd/quernd
+go build -trimpath -o "$work/" ./cmd/quern-engine
 QUERN_DATABASE_URL=$(python3 -c 'import sys, urllib.parse as u; print(u.urlparse(sys.argv[1])._replace(path=sys.argv[2]).geturl())' \
   "$QUERN_TEST_DATABASE_URL" "/$database")
 export QUERN_DATABASE_URL QUERN_LISTEN_ADDR=127.0.0.1:0 QUERN_ADMIN_ADDR=127.0.0.1:0 QUERN_DRAIN_DELAY=0s

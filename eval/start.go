@@ -100,16 +100,15 @@ func start(ctx context.Context, o *options, script *script) (s *service, stop fu
 
 // runQuernd builds the service, starts it and returns its address when it is ready.
 func runQuernd(ctx context.Context, dir string, settings []string) (address string, end func(), err error) {
-	program := filepath.Join(dir, "quernd")
-
 	if err := os.Mkdir(filepath.Join(dir, "work"), 0o700); err != nil {
 		return "", nil, err
 	}
 
-	if built := os.Getenv("EVAL_QUERND"); built != "" {
-		program = built
-	} else if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/quernd").CombinedOutput(); err != nil {
-		return "", nil, fmt.Errorf("building quernd: %w\n%s", err, out)
+	program := os.Getenv("EVAL_QUERND")
+	if program == "" {
+		if program, err = stack.Build(ctx, dir); err != nil {
+			return "", nil, err
+		}
 	}
 
 	migrate := exec.CommandContext(ctx, program, "migrate")

@@ -24,7 +24,7 @@ func TestMakeConsole(t *testing.T) {
 		"web":              {true, []string{"web"}, []string{installed, built}, nil},
 		"dev":              {true, []string{"dev"}, []string{installed, built, "bin/quernd dev"}, nil},
 		"dev without npm":  {false, []string{"dev"}, []string{"npm is not installed", "bin/quernd dev"}, []string{"npm install", "npm run"}},
-		"build":            {true, []string{"build"}, []string{"./cmd/quernd"}, []string{"npm"}},
+		"build":            {true, []string{"build"}, []string{"./cmd/quernd ./cmd/quern\n", "./cmd/quern-engine\n"}, []string{"npm"}},
 		"release":          {true, []string{"release"}, []string{installed, built, "go run ./release"}, nil},
 		"only the client":  {true, []string{"release", "ONLY=quern_linux_amd64"}, []string{"go run ./release"}, []string{"npm"}},
 		"only the service": {true, []string{"release", "ONLY=quernd_linux_amd64"}, []string{built, "go run ./release"}, nil},

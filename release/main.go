@@ -1,5 +1,5 @@
-// Release builds the published files: `quern` for every system, `quernd` for Linux, each with its licence, a list of
-// its modules (CycloneDX) and checksums. The same commit produces the same bytes. docs/release.md describes it.
+// Release builds the published files: `quern` for every system, `quernd` with `quern-engine` for Linux, each
+// with its licence, a list of its modules (CycloneDX) and checksums. The same commit produces the same bytes. docs/release.md describes it.
 package main
 
 import (
@@ -36,21 +36,33 @@ func main() {
 	}
 }
 
-// target is one program for one system.
+// target is an archive with one program for one system; that of quernd has quern-engine too.
 type target struct {
 	program, system, processor string
-	compiler                   string // C compiler; empty if the program contains no C code
+	compiler                   string // C compiler for the engine; empty if the archive has none
 }
+
+// engine is the program that quernd starts. It contains DuckDB, which is C++.
+const engine = "quern-engine"
 
 func (t target) String() string { return t.program + "_" + t.system + "_" + t.processor }
 
-// file returns the file name of the program on its system.
-func (t target) file() string {
-	if t.system == "windows" {
-		return t.program + ".exe"
+// programs returns the programs in the archive.
+func (t target) programs() []string {
+	if t.program == "quernd" {
+		return []string{t.program, engine}
 	}
 
-	return t.program
+	return []string{t.program}
+}
+
+// file returns the file name of a program on the system.
+func (t target) file(program string) string {
+	if t.system == "windows" {
+		return program + ".exe"
+	}
+
+	return program
 }
 
 func release(ctx context.Context, out, version, only string) error {
@@ -128,7 +140,7 @@ func targets() (list []target) {
 	return list
 }
 
-// release builds the program and writes it into an archive, together with its other files.
+// release builds the programs and writes them into an archive, together with its other files.
 func (t target) release(ctx context.Context, tool, out, version string, date time.Time) error {
 	work, err := os.MkdirTemp("", "quern-release-")
 	if err != nil {
@@ -140,17 +152,25 @@ func (t target) release(ctx context.Context, tool, out, version string, date tim
 		return err
 	}
 
-	binary := filepath.Join(work, t.file())
-	if err := t.build(ctx, binary, version); err != nil {
-		return err
+	suffix := fmt.Sprintf("_%s_%s_%s", strings.TrimPrefix(version, "v"), t.system, t.processor)
+	name := t.program + suffix
+
+	var files []packed
+
+	for _, program := range t.programs() {
+		binary := filepath.Join(work, program)
+		if err := t.build(ctx, program, binary, version); err != nil {
+			return err
+		}
+
+		if err := bill(ctx, tool, binary, filepath.Join(out, program+suffix+".cdx.json"), version); err != nil {
+			return err
+		}
+
+		files = append(files, packed{binary, t.file(program), 0o755})
 	}
 
-	name := fmt.Sprintf("%s_%s_%s_%s", t.program, strings.TrimPrefix(version, "v"), t.system, t.processor)
-	if err := bill(ctx, tool, binary, filepath.Join(out, name+".cdx.json"), version); err != nil {
-		return err
-	}
-
-	files := []packed{{binary, t.file(), 0o755}, {"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}}
+	files = append(files, packed{"LICENSE", "LICENSE", 0o644}, packed{"README.md", "README.md", 0o644})
 	if t.program == "quernd" {
 		files = append(files, packed{"deploy/quernd.service", "quernd.service", 0o644})
 	}
@@ -175,14 +195,14 @@ func (t target) checkConsole(dist string) error {
 	return nil
 }
 
-func (t target) build(ctx context.Context, binary, version string) error {
+func (t target) build(ctx context.Context, program, binary, version string) error {
 	// No path of this machine, no state of its git repository and no build ID: the same commit produces the same bytes.
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X quern.dev/quern/internal/build.release="+version, //nolint:gosec // whoever runs it says which
-		"-o", binary, "./cmd/"+t.program)
+		"-o", binary, "./cmd/"+program)
 	build.Env = append(os.Environ(), "GOOS="+t.system, "GOARCH="+t.processor, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 
-	if t.compiler != "" {
+	if program == engine {
 		build.Env = append(build.Env, "CGO_ENABLED=1", "CC="+t.compiler, "CXX="+strings.TrimSuffix(t.compiler, "gcc")+"g++")
 	}
 

@@ -1,4 +1,4 @@
-// Package stack finds the servers that `make stack` started. Only tests, bench and development use it.
+// Package stack finds the servers that `make stack` started, and builds the programs to run against them. Only tests, bench and development use it.
 package stack
 
 import (

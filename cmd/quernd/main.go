@@ -13,11 +13,6 @@ import (
 )
 
 func main() {
-	// First of all: the sealed process reads the bytes of users and needs no other part of the program.
-	if len(os.Args) > 1 && os.Args[1] == "sandbox" {
-		os.Exit(app.Child(os.Args[2:]))
-	}
-
 	if err := command().ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "quernd:", app.Explain(err))
 		os.Exit(1)

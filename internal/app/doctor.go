@@ -16,6 +16,7 @@ import (
 
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/disk"
+	"quern.dev/quern/internal/sandbox"
 )
 
 // Examination contains the options of `quernd doctor`.
@@ -264,7 +265,11 @@ func (d doctor) sandbox(context.Context) []finding {
 	c.Dir, c.IdleProcesses = dir, 1
 
 	opened, err := openSandbox(c, nil, d.log)
-	if err != nil {
+
+	switch {
+	case errors.Is(err, sandbox.ErrBinary):
+		return []finding{fail(name, err.Error(), engineFix+": docs/operations.md, Install")}
+	case err != nil:
 		return []finding{fail(name, err.Error(), "use a kernel with Landlock and seccomp (docs/operations.md, Sandbox), or lower QUERN_SANDBOX_MIN_ISOLATION")}
 	}
 	defer opened.Close()

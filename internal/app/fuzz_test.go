@@ -32,7 +32,7 @@ func newApp(tb testing.TB, pairs ...string) (*App, string) {
 
 	values := map[string]string{
 		"QUERN_PUBLIC_URL": "http://quern.test", "QUERN_SECRET": strings.Repeat("s", 32), "QUERN_DATABASE_URL": pgtest.URL(tb),
-		"QUERN_SANDBOX_DIR": tb.TempDir(), "QUERN_SANDBOX_IDLE_PROCESSES": "1", "QUERN_OIDC_ISSUER": "http://127.0.0.1:1", "QUERN_OIDC_AUDIENCE": "quern", "QUERN_DATABASE_MAX_CONNS": "4",
+		"QUERN_SANDBOX_DIR": tb.TempDir(), "QUERN_SANDBOX_ENGINE": "/proc/self/exe", "QUERN_SANDBOX_IDLE_PROCESSES": "1", "QUERN_OIDC_ISSUER": "http://127.0.0.1:1", "QUERN_OIDC_AUDIENCE": "quern", "QUERN_DATABASE_MAX_CONNS": "4",
 		"QUERN_S3_ENDPOINT": stack.Env(tb, "QUERN_TEST_S3_ENDPOINT"), "QUERN_S3_BUCKET": stack.Env(tb, "QUERN_TEST_S3_BUCKET"), "QUERN_S3_PREFIX": uuid.NewString() + "/",
 		"QUERN_S3_ACCESS_KEY": stack.Env(tb, "QUERN_TEST_S3_ACCESS_KEY"), "QUERN_S3_SECRET_KEY": stack.Env(tb, "QUERN_TEST_S3_SECRET_KEY"),
 	}

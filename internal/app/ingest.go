@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,7 +13,6 @@ import (
 
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/engine"
-	"quern.dev/quern/internal/engine/duckdb"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
@@ -25,26 +25,39 @@ import (
 // toTheMillisecond is a clock for times that people see.
 func toTheMillisecond() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// Child implements `quernd sandbox PROGRAM`: the sealed process that reads the bytes of users.
-func Child(args []string) int {
-	return sandbox.Main(args, map[string]sandbox.Program{duckdb.Name: duckdb.Program()})
-}
-
 func openSandbox(c config.Sandbox, full func() bool, log *slog.Logger) (*sandbox.Sandbox, error) {
 	least, err := sandbox.ParseTier(c.MinIsolation)
 	if err != nil {
 		return nil, err
 	}
 
+	binary := c.Engine
+	if binary == "" {
+		own, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+
+		binary = filepath.Join(filepath.Dir(own), sandbox.Name)
+	}
+
 	opened, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(c.Dir, "sandbox"), MinIsolation: least, Idle: c.IdleProcesses, Programs: []string{duckdb.Name}, Log: log, Full: full,
+		Dir: filepath.Join(c.Dir, "sandbox"), MinIsolation: least, Idle: c.IdleProcesses, Binary: binary, Version: engine.Version(),
+		Programs: []string{engine.DuckDB}, Log: log, Full: full,
 	})
-	if err != nil {
+
+	switch {
+	case errors.Is(err, sandbox.ErrBinary):
+		return nil, fmt.Errorf("QUERN_SANDBOX_ENGINE: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("QUERN_SANDBOX_DIR or QUERN_SANDBOX_MIN_ISOLATION: %w", err)
 	}
 
 	return opened, nil
 }
+
+// engineFix is what to do if quern-engine cannot be used.
+const engineFix = "install the quern-engine that was built together with this quernd in the same folder, or set QUERN_SANDBOX_ENGINE to its path"
 
 func (a *App) registerSandboxMetrics() {
 	now := func(read func(sandbox.Stats) int64) func() float64 {
@@ -96,7 +109,9 @@ func (a *App) openLake() (err error) {
 
 	_ = a.folder.Room(0) // evicts cached copies of an earlier process that would leave too little space to start
 
-	if a.sandbox, err = openSandbox(a.config.Sandbox, func() bool { return a.folder.Room(0) != nil }, a.quiet); err != nil {
+	if a.sandbox, err = openSandbox(a.config.Sandbox, func() bool { return a.folder.Room(0) != nil }, a.quiet); errors.Is(err, sandbox.ErrBinary) {
+		return fmt.Errorf("%w; %s", err, engineFix)
+	} else if err != nil {
 		return err
 	}
 
@@ -118,7 +133,7 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 	return ingest.New(ingest.Config{
 		DB: a.db, Store: a.store, Lake: a.lake, Catalog: a.catalog(), Uploads: uploads, Query: rows,
 		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: a.config.Sandbox.MaxProcesses, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
+			Sandbox: a.sandbox, Program: engine.DuckDB, Log: a.log, Folder: a.folder, Sessions: a.config.Sandbox.MaxProcesses, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
 			Disk: int64(a.config.Ingest.Disk), Data: int64(a.config.Ingest.Disk),
 		}),
 		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Folder: a.folder, Bounds: bounds,
@@ -127,7 +142,7 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 		Maintenance: ingest.Maintenance{
 			Interval: a.config.Maintenance.Interval, Timeout: a.config.Maintenance.Timeout,
 			Engine: engine.New(engine.Config{
-				Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: max(a.config.Maintenance.Workers, 1), Memory: int64(a.config.Maintenance.Memory), Threads: 1,
+				Sandbox: a.sandbox, Program: engine.DuckDB, Log: a.log, Folder: a.folder, Sessions: max(a.config.Maintenance.Workers, 1), Memory: int64(a.config.Maintenance.Memory), Threads: 1,
 				Disk: int64(a.config.Maintenance.Disk), Data: int64(a.config.Maintenance.Disk),
 			}),
 		},

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"quern.dev/quern/internal/engine"
-	"quern.dev/quern/internal/engine/duckdb"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
 )
@@ -37,7 +36,7 @@ func (a *App) newQuery() *query.Query {
 	made := query.New(query.Config{
 		DB: a.db, Catalog: a.catalog(), Lake: a.lake, Folder: a.folder, Log: a.log, Now: time.Now, Credentials: a.credentials(), Meter: a.meter,
 		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: running, Memory: int64(c.Memory), Threads: threads, Disk: int64(c.Disk),
+			Sandbox: a.sandbox, Program: engine.DuckDB, Log: a.log, Folder: a.folder, Sessions: running, Memory: int64(c.Memory), Threads: threads, Disk: int64(c.Disk),
 			Data: math.MaxInt64,
 		}),
 		Timeout: c.Timeout, DefaultRows: int64(c.DefaultRows), MaxRows: int64(c.MaxRows), MaxBytes: int64(c.MaxBytes), CacheBytes: int64(a.config.Cache.MaxBytes),
@@ -60,7 +59,7 @@ func (a *App) newExports(threads int) query.Exports {
 	return query.Exports{
 		Store: a.store, Jobs: func() *job.Client { return a.jobs }, Dir: a.passing,
 		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: c.Workers, Memory: int64(a.config.Query.Memory), Threads: threads,
+			Sandbox: a.sandbox, Program: engine.DuckDB, Log: a.log, Folder: a.folder, Sessions: c.Workers, Memory: int64(a.config.Query.Memory), Threads: threads,
 			Disk: int64(c.Disk), Data: int64(c.Disk),
 		}),
 		StreamMaxBytes: int64(c.StreamMaxBytes), Timeout: c.Timeout, Retention: c.Retention,

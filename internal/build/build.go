@@ -11,6 +11,9 @@ import (
 // release is the version that `make release` sets; any other build uses the version of its module.
 var release string //nolint:gochecknoglobals // set by the linker
 
+// Release returns the version that `make release` set, or an empty text.
+func Release() string { return release }
+
 // Info describes the program.
 type Info struct {
 	Version  string

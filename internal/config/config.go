@@ -122,6 +122,7 @@ type Job struct {
 // Sandbox configures the sealed processes and the work folder.
 type Sandbox struct {
 	Dir           string `env:"DIR" essential:"true" default:"/var/tmp/quern" format:"path" help:"Work folder: files that sealed processes read and write, and cached copies of data files. Use a fast local disk. The content is not needed after a restart. Each process needs its own folder."`
+	Engine        string `env:"ENGINE" format:"path" help:"Path of quern-engine, the program of the sealed processes. It must be of the same version as quernd. Empty: the file quern-engine in the folder of quernd."`
 	MinIsolation  string `env:"MIN_ISOLATION" default:"reduced" oneof:"full reduced none" help:"Weakest isolation of sealed processes that is accepted. full: Landlock with network rules, and seccomp. reduced: an older Landlock, and seccomp. none: whatever the kernel offers; a hostile file could then do what the service can do."`
 	MaxProcesses  int    `env:"MAX_PROCESSES" default:"16" min:"1" max:"10000" help:"Sealed processes that work at once. Further work waits."`
 	IdleProcesses int    `env:"IDLE_PROCESSES" default:"2" min:"0" max:"1000" help:"Sealed processes that are started in advance and wait for work. Each takes about 20 MB of memory."`

@@ -22,8 +22,8 @@ import (
 
 // TestMain also runs as the hostile child.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "sandbox" {
-		os.Exit(sandbox.Main(os.Args[2:], map[string]sandbox.Program{hostile: {Prepare: func(sandbox.Folder) (sandbox.Serve, error) { return lie, nil }}}))
+	if os.Args[0] == sandbox.Name {
+		os.Exit(sandbox.Main(os.Args[1:], "", map[string]sandbox.Program{hostile: {Prepare: func(sandbox.Folder) (sandbox.Serve, error) { return lie, nil }}}))
 	}
 
 	os.Exit(m.Run())
@@ -166,7 +166,7 @@ func sessions(t *testing.T) *Engine {
 	t.Helper()
 
 	s, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(t.TempDir(), "jobs"), MinIsolation: sandbox.Reduced, Idle: 1, Programs: []string{hostile}, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(t.TempDir(), "jobs"), Binary: "/proc/self/exe", MinIsolation: sandbox.Reduced, Idle: 1, Programs: []string{hostile}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)

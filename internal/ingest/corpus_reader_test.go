@@ -28,8 +28,8 @@ import (
 
 // TestMain also runs the sealed process: the test binary starts itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "sandbox" {
-		os.Exit(sandbox.Main(os.Args[2:], map[string]sandbox.Program{duckdb.Name: duckdb.Program()}))
+	if os.Args[0] == sandbox.Name {
+		os.Exit(sandbox.Main(os.Args[1:], "", map[string]sandbox.Program{engine.DuckDB: duckdb.Program()}))
 	}
 
 	os.Exit(m.Run())
@@ -42,13 +42,13 @@ func openReader(t *testing.T) reader {
 	dir := t.TempDir()
 
 	children, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(dir, "jobs"), Idle: 2, Programs: []string{duckdb.Name}, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(dir, "jobs"), Binary: "/proc/self/exe", Idle: 2, Programs: []string{engine.DuckDB}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(children.Close)
 
 	sessions := engine.New(engine.Config{
-		Sandbox: children, Program: duckdb.Name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 4, Memory: 1 << 30, Threads: 2, Disk: 2 << 30,
+		Sandbox: children, Program: engine.DuckDB, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 4, Memory: 1 << 30, Threads: 2, Disk: 2 << 30,
 	})
 
 	return func(t *testing.T, files []string, given json.RawMessage) outcome {

@@ -21,7 +21,6 @@ import (
 	"quern.dev/quern/internal/blob/blobtest"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
-	"quern.dev/quern/internal/engine/duckdb"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
@@ -117,7 +116,7 @@ func newPipelineRun(t *testing.T, c pipelineCase) *pipelineRun {
 	tables, err := lake.New(lake.Config{DB: db, Store: store, Now: time.Now, Log: log})
 	require.NoError(t, err)
 
-	p.children, err = sandbox.New(sandbox.Config{Dir: filepath.Join(dir, "jobs"), Idle: 1, Programs: []string{duckdb.Name}, Log: log})
+	p.children, err = sandbox.New(sandbox.Config{Dir: filepath.Join(dir, "jobs"), Binary: "/proc/self/exe", Idle: 1, Programs: []string{engine.DuckDB}, Log: log})
 	require.NoError(t, err)
 	t.Cleanup(p.children.Close)
 
@@ -125,7 +124,7 @@ func newPipelineRun(t *testing.T, c pipelineCase) *pipelineRun {
 
 	p.Ingest = New(Config{
 		DB: db, Store: store, Lake: tables, Catalog: catalog.Catalog{DB: db, Now: time.Now}, Jobs: func() *job.Client { return jobs }, Log: log, Now: time.Now,
-		Engine: engine.New(engine.Config{Sandbox: p.children, Program: duckdb.Name, Log: log, Sessions: 1, Memory: 1 << 30, Threads: 2, Disk: 2 << 30}),
+		Engine: engine.New(engine.Config{Sandbox: p.children, Program: engine.DuckDB, Log: log, Sessions: 1, Memory: 1 << 30, Threads: 2, Disk: 2 << 30}),
 		Dir:    filepath.Join(dir, "passing"), Bounds: DefaultBounds(), Timeout: time.Minute,
 	})
 

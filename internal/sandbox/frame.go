@@ -27,6 +27,7 @@ const (
 
 // outcome is the payload of the frames ready and end.
 type outcome struct {
+	Version  string `json:"version,omitempty"` // only ready
 	Error    string `json:"error,omitempty"`
 	Landlock int    `json:"landlock,omitempty"`
 	Seccomp  bool   `json:"seccomp,omitempty"`

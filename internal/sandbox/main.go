@@ -56,13 +56,18 @@ const (
 	fdControlIn = iota + 3
 	fdControlOut
 	fdData
-	fdFirstForeign
+	fdBinary // the file that is executed, which the child closes
+
+	fdFirstForeign = fdBinary
 )
 
-// Main runs the child: `quernd sandbox <program>`. It returns the exit code, unless the child is killed before.
-func Main(args []string, programs map[string]Program) int {
-	if err := child(args, programs); err != nil {
-		fmt.Fprintln(os.Stderr, "sandbox:", err)
+// Name is the name of a child as it sees it itself, and as lists of processes show it.
+const Name = "quern-engine"
+
+// Main runs the child: `quern-engine <program>`. It returns the exit code, unless the child is killed before.
+func Main(args []string, version string, programs map[string]Program) int {
+	if err := child(args, version, programs); err != nil {
+		fmt.Fprintf(os.Stderr, "%s %s: %v\n", Name, version, err)
 
 		return 1
 	}
@@ -70,9 +75,10 @@ func Main(args []string, programs map[string]Program) int {
 	return 0
 }
 
-func child(args []string, programs map[string]Program) error {
-	if len(args) != 1 {
-		return errors.New("this command is only for the server, which starts it when needed")
+func child(args []string, version string, programs map[string]Program) error {
+	var control unix.Stat_t
+	if err := unix.Fstat(fdControlIn, &control); err != nil || control.Mode&unix.S_IFMT != unix.S_IFIFO || len(args) != 1 {
+		return errors.New("quernd starts this program when needed; it has no commands")
 	}
 
 	closeForeign()
@@ -85,6 +91,11 @@ func child(args []string, programs map[string]Program) error {
 	// If the machine runs out of memory, the kernel must kill a child before the server.
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 		return fmt.Errorf("setting the priority of the out-of-memory killer: %w", err)
+	}
+
+	// The kernel names a process after the path that was executed, which is the one of a descriptor.
+	if err := os.WriteFile("/proc/self/comm", []byte(Name), 0); err != nil {
+		return fmt.Errorf("naming the process: %w", err)
 	}
 
 	data := os.NewFile(fdData, "data")
@@ -101,10 +112,10 @@ func child(args []string, programs map[string]Program) error {
 
 	reached, serve, err := become(args[0], programs, what)
 	if err != nil {
-		return errors.Join(err, conn.send(kindReady, outcome{Error: err.Error()}))
+		return errors.Join(err, conn.send(kindReady, outcome{Version: version, Error: err.Error()}))
 	}
 
-	if err := conn.send(kindReady, outcome{Landlock: reached.Landlock, Seccomp: reached.Seccomp}); err != nil {
+	if err := conn.send(kindReady, outcome{Version: version, Landlock: reached.Landlock, Seccomp: reached.Seccomp}); err != nil {
 		return err
 	}
 
@@ -152,7 +163,7 @@ func (c *Conn) listen(control io.Reader) {
 	}
 }
 
-// closeForeign closes descriptors that the parent left open for children. Descriptors of the runtime, which have no
+// closeForeign closes descriptors that the parent left open for children, and the one of the executed file. Descriptors of the runtime, which have no
 // name in a file system, stay open.
 func closeForeign() {
 	const folder = "/proc/self/fd"

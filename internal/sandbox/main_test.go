@@ -16,17 +16,18 @@ import (
 
 // TestMain is three programs: the tests, the child that they start, and a parent that they kill.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 {
-		switch os.Args[1] {
-		case "sandbox":
-			os.Exit(sandbox.Main(os.Args[2:], programs()))
-		case "parent":
-			parent(os.Args[2])
-		}
+	switch {
+	case os.Args[0] == sandbox.Name:
+		os.Exit(sandbox.Main(os.Args[1:], version, programs()))
+	case len(os.Args) > 2 && os.Args[1] == "parent":
+		parent(os.Args[2])
 	}
 
 	goleak.VerifyTestMain(m)
 }
+
+// version is that of the programs of these tests.
+const version = "tested"
 
 func programs() map[string]sandbox.Program {
 	return map[string]sandbox.Program{
@@ -44,7 +45,7 @@ func programs() map[string]sandbox.Program {
 
 func config(dir string) sandbox.Config {
 	return sandbox.Config{
-		Dir: dir, MinIsolation: sandbox.None, Idle: 1, Programs: []string{"hostile"}, Log: slog.New(slog.DiscardHandler),
+		Dir: dir, Binary: "/proc/self/exe", Version: version, MinIsolation: sandbox.None, Idle: 1, Programs: []string{"hostile"}, Log: slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,10 @@ var (
 	errFull   = errors.New("the work folder is full")
 )
 
+// ErrBinary means that the file of the children is missing, cannot be executed, or has another version than this
+// program.
+var ErrBinary = errors.New("the program of the sealed processes cannot be used")
+
 // Config contains the settings of a sandbox.
 type Config struct {
 	Dir          string   // folder for jobs; on the same file system as the files to mount
@@ -22,7 +27,8 @@ type Config struct {
 	MaxIsolation Tier     // the strictest tier to use; tests lower it to behave as on an older kernel
 	Idle         int      // idle children for each program
 	Programs     []string // the programs that children can run
-	Command      []string // command that starts a child, without the name of the program; default /proc/self/exe sandbox
+	Binary       string   // file that children execute and that calls Main; New opens it once for all children
+	Version      string   // what Binary must pass to Main
 	Log          *slog.Logger
 	// Full reports whether the disk of Dir is full. Then no idle children are started, and no error is logged. nil
 	// means never.
@@ -47,6 +53,7 @@ type Stats struct {
 type Sandbox struct {
 	config Config
 	seal   seal
+	binary *os.File
 	folder *parentFolder
 	ready  map[string]chan *Child
 	spawns chan func()
@@ -64,10 +71,6 @@ type Sandbox struct {
 
 // New determines in a child what the kernel supports, removes what dead parents left, and fills the pool.
 func New(config Config) (*Sandbox, error) {
-	if len(config.Command) == 0 {
-		config.Command = []string{"/proc/self/exe", "sandbox"}
-	}
-
 	if config.Full == nil {
 		config.Full = func() bool { return false }
 	}
@@ -76,14 +79,22 @@ func New(config Config) (*Sandbox, error) {
 		config.wish = config.MaxIsolation.seal()
 	}
 
+	// The file stays open, so that an upgrade that replaces it does not change the children of this process.
+	binary, err := os.Open(config.Binary)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBinary, err)
+	}
+
 	place, err := claim(config.Dir)
 	if err != nil {
+		_ = binary.Close()
+
 		return nil, fmt.Errorf("the folder of the sandbox: %w", err)
 	}
 
 	closed, cancel := context.WithCancel(context.Background())
 	s := &Sandbox{
-		config: config, folder: place, ready: map[string]chan *Child{}, spawns: make(chan func()),
+		config: config, binary: binary, folder: place, ready: map[string]chan *Child{}, spawns: make(chan func()),
 		closed: closed, close: cancel, children: map[*Child]struct{}{},
 	}
 	s.thread.Go(s.spawnThread)
@@ -109,7 +120,13 @@ func New(config Config) (*Sandbox, error) {
 // probe starts a child that seals itself as strictly as the kernel allows.
 func (s *Sandbox) probe() error {
 	child, err := s.spawn(s.closed, probeProgram, s.config.wish)
-	if err != nil {
+
+	switch {
+	case errors.Is(err, ErrBinary):
+		return err
+	case errors.Is(err, ErrKilled), errors.Is(err, ErrProtocol):
+		return fmt.Errorf("%w: %s: %w", ErrBinary, s.config.Binary, err)
+	case err != nil:
 		return fmt.Errorf("starting the first sealed process: %w", err)
 	}
 
@@ -152,6 +169,8 @@ func (s *Sandbox) Close() {
 
 	s.thread.Wait()
 	s.folder.remove()
+
+	_ = s.binary.Close()
 }
 
 // Start hands out an idle child and sets its limits. The child lives until Close is called, ctx ends, or limits.Wall

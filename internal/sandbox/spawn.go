@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // prepareTime is the longest time until a child sends its ready frame. It is long because a machine under load is slow.
@@ -67,9 +70,11 @@ func (s *Sandbox) spawn(ctx context.Context, program string, wanted seal) (*Chil
 	defer context.AfterFunc(ctx, func() { child.fail(context.Cause(ctx)) })()
 
 	if err := child.prepare(setup{Folder: folder, Seal: wanted}); err != nil {
-		exit := child.Close()
+		if exit := child.Close(); exit.Log != "" {
+			err = fmt.Errorf("%w: %s", err, exit.Log)
+		}
 
-		return nil, fmt.Errorf("starting a sealed process for %s: %w: %s", program, err, exit.Log)
+		return nil, fmt.Errorf("starting a sealed process for %s: %w", program, err)
 	}
 
 	return child, nil
@@ -101,18 +106,18 @@ func (s *Sandbox) exec(program string, folder Folder) (*Child, error) {
 	pipes[0][0], pipes[0][1] = pipes[0][1], pipes[0][0] // [0] is the parent's end, [1] the child's end
 	defer closeAll(1)
 
-	command := s.config.Command
-	cmd := exec.Command(command[0], append(append([]string{}, command[1:]...), program)...) //nolint:gosec,noctx // G204: the operator's command; Close ends it
+	cmd := exec.Command(fmt.Sprintf("/proc/self/fd/%d", fdBinary)) //nolint:gosec,noctx // G204: the operator's program; Close ends it
+	cmd.Args = []string{Name, program}
 	cmd.Env = []string{}
 	cmd.Dir = folder.Tmp
 	cmd.Stdout, cmd.Stderr = pipes[3][1], pipes[3][1]
-	cmd.ExtraFiles = []*os.File{pipes[0][1], pipes[1][1], pipes[2][1]}
+	cmd.ExtraFiles = []*os.File{pipes[0][1], pipes[1][1], pipes[2][1], s.binary}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
 	if err := s.onThread(cmd.Start); err != nil {
 		closeAll(0)
 
-		return nil, err
+		return nil, s.refused(err)
 	}
 
 	child := &Child{
@@ -132,6 +137,20 @@ func (s *Sandbox) exec(program string, folder Folder) (*Child, error) {
 	return child, nil
 }
 
+// refused explains why no child was started. The path in the error of the system is that of a descriptor.
+func (s *Sandbox) refused(err error) error {
+	number, is := errors.AsType[syscall.Errno](err)
+
+	switch {
+	case !is:
+		return err
+	case slices.Contains([]syscall.Errno{unix.EACCES, unix.ENOEXEC, unix.ENOENT, unix.ETXTBSY}, number):
+		return fmt.Errorf("%w: %s: %w", ErrBinary, s.config.Binary, number)
+	default:
+		return number
+	}
+}
+
 // prepare sends the setup to the child and waits for its ready frame.
 func (c *Child) prepare(what setup) error {
 	if err := writeFrame(c.to, kindSetup, what); err != nil {
@@ -146,6 +165,10 @@ func (c *Child) prepare(what setup) error {
 	var said outcome
 	if err := json.Unmarshal(payload, &said); err != nil || k != kindReady {
 		return fmt.Errorf("%w: it did not report that it started", ErrProtocol)
+	}
+
+	if said.Version != c.sandbox.config.Version {
+		return fmt.Errorf("%w: %s has version %q, but this program needs version %q", ErrBinary, c.sandbox.config.Binary, said.Version, c.sandbox.config.Version)
 	}
 
 	if said.Error != "" {

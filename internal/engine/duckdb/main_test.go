@@ -16,9 +16,9 @@ import (
 
 // TestMain also runs as the sealed child, and as the unsealed process of the positive controls.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "sandbox" {
-		os.Exit(sandbox.Main(os.Args[2:], map[string]sandbox.Program{
-			Name: Program(), attacker: {Prepare: prepareAttack}, intruder: {Prepare: prepareIntruder},
+	if os.Args[0] == sandbox.Name {
+		os.Exit(sandbox.Main(os.Args[1:], "", map[string]sandbox.Program{
+			engine.DuckDB: Program(), attacker: {Prepare: prepareAttack}, intruder: {Prepare: prepareIntruder},
 		}))
 	}
 
@@ -46,7 +46,8 @@ func children(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 	t.Helper()
 
 	s, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(t.TempDir(), "jobs"), MinIsolation: sandbox.Reduced, MaxIsolation: tier, Idle: 1, Programs: []string{Name, attacker}, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(t.TempDir(), "jobs"), Binary: "/proc/self/exe", MinIsolation: sandbox.Reduced, MaxIsolation: tier, Idle: 1,
+		Programs: []string{engine.DuckDB, attacker}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -60,7 +61,7 @@ func session(t *testing.T, s *sandbox.Sandbox, path, name string) *engine.Sessio
 	t.Helper()
 
 	sessions := engine.New(engine.Config{
-		Sandbox: s, Program: Name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 1, Memory: room, Threads: 2, Disk: 1 << 30,
+		Sandbox: s, Program: engine.DuckDB, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 1, Memory: room, Threads: 2, Disk: 1 << 30,
 	})
 
 	opened, err := sessions.Open(t.Context(), time.Minute)

@@ -151,7 +151,7 @@ func profileOf(t *testing.T, dir string, view engine.View, rows int64) engine.Pr
 	t.Helper()
 
 	sessions := engine.New(engine.Config{
-		Sandbox: children(t, sandbox.Full), Program: Name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 1, Memory: 512 << 20, Threads: 1, Disk: 1 << 30,
+		Sandbox: children(t, sandbox.Full), Program: engine.DuckDB, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 1, Memory: 512 << 20, Threads: 1, Disk: 1 << 30,
 	})
 
 	opened, err := sessions.Open(t.Context(), 5*time.Minute)

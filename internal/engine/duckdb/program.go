@@ -21,9 +21,6 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// Name is the name of the program.
-const Name = "duckdb"
-
 // Program returns the program that the child runs.
 func Program() sandbox.Program { return sandbox.Program{Prepare: prepare} }
 

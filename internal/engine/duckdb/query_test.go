@@ -352,7 +352,7 @@ func opened(t *testing.T, dir string, files []string) *engine.Session {
 	t.Helper()
 
 	sessions := engine.New(engine.Config{
-		Sandbox: children(t, sandbox.Full), Program: Name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 1, Memory: room, Threads: 2, Disk: 1 << 30, Data: 1 << 40,
+		Sandbox: children(t, sandbox.Full), Program: engine.DuckDB, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 1, Memory: room, Threads: 2, Disk: 1 << 30, Data: 1 << 40,
 	})
 
 	session, err := sessions.Open(t.Context(), time.Minute)

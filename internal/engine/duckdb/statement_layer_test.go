@@ -61,8 +61,8 @@ func (s *seals) open(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 	t.Helper()
 
 	opened, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(s.dir, "jobs-"+tier.String()), MinIsolation: sandbox.Reduced, Idle: 2, Programs: []string{Name, intruder},
-		Command: []string{s.child, "sandbox"}, MaxIsolation: tier, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(s.dir, "jobs-"+tier.String()), MinIsolation: sandbox.Reduced, Idle: 2, Programs: []string{engine.DuckDB, intruder},
+		Binary: s.child, MaxIsolation: tier, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(opened.Close)
@@ -74,7 +74,7 @@ func (s *seals) open(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 
 func newEngine(s *sandbox.Sandbox) *engine.Engine {
 	return engine.New(engine.Config{
-		Sandbox: s, Program: Name, Log: slog.New(slog.DiscardHandler), Sessions: 16, Memory: mayUse, Threads: 1, Disk: mayWrite, Data: 1 << 40,
+		Sandbox: s, Program: engine.DuckDB, Log: slog.New(slog.DiscardHandler), Sessions: 16, Memory: mayUse, Threads: 1, Disk: mayWrite, Data: 1 << 40,
 	})
 }
 
