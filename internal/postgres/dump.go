@@ -98,7 +98,7 @@ func withoutPassword(address string) (rest, password string, err error) {
 		}
 	}
 
-	u.RawQuery = parameters.Encode()
+	u.RawQuery = strings.ReplaceAll(parameters.Encode(), "+", "%20") // PostgreSQL does not read + as a space
 
 	return u.String(), password, nil
 }
