@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"time"
 
 	"quern.dev/quern/internal/blob"
@@ -49,37 +48,10 @@ func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) err
 			}
 		}
 
-		uploads := upload.Uploads{DB: db, Store: i.store, Now: time.Now}
-
-		found, err := uploads.Inspect(ctx, age)
+		lost, orphans, err := i.compare(ctx, db, age)
 		if err != nil {
 			return err
 		}
-
-		tables, err := lake.New(lake.Config{DB: db, Store: i.store, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			return err
-		}
-
-		inTables, err := tables.Inspect(ctx)
-		if err != nil {
-			return err
-		}
-
-		exports := query.New(query.Config{DB: db, Exports: query.Exports{Store: i.store}})
-
-		exported, err := exports.Inspect(ctx)
-		if err != nil {
-			return err
-		}
-
-		asked, err := run.New(run.Config{DB: db, Store: i.store}).Inspect(ctx)
-		if err != nil {
-			return err
-		}
-
-		lost := slices.Concat(found.Lost, inTables.Lost, exported.Lost, asked.Lost)
-		orphans := slices.Concat(found.Orphans, inTables.Orphans, exported.Orphans, asked.Orphans)
 
 		for _, key := range lost {
 			_, _ = fmt.Fprintln(i.operator.out, "lost", key)
@@ -97,6 +69,31 @@ func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) err
 
 		return i.operator.said(nil, "%d lost, %d orphans%s", len(lost), len(orphans), map[bool]string{true: ", removed"}[remove])
 	})
+}
+
+// compare returns the keys of objects that are lost, and objects that no row lists.
+func (i Inspector) compare(ctx context.Context, db *postgres.DB, age time.Duration) (lost []string, orphans []blob.Orphan, err error) {
+	tables, err := lake.New(lake.Config{DB: db, Store: i.store, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, nil, err
+	}
+
+	exports := query.New(query.Config{DB: db, Exports: query.Exports{Store: i.store}})
+	uploads := upload.Uploads{DB: db, Store: i.store, Now: time.Now}
+	asked := run.New(run.Config{DB: db, Store: i.store})
+
+	for _, inspect := range []func(context.Context) (blob.Inspection, error){
+		func(ctx context.Context) (blob.Inspection, error) { return uploads.Inspect(ctx, age) }, tables.Inspect, exports.Inspect, asked.Inspect,
+	} {
+		found, err := inspect(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+
+		lost, orphans = append(lost, found.Lost...), append(orphans, found.Orphans...)
+	}
+
+	return lost, orphans, nil
 }
 
 func (i Inspector) place(db *postgres.DB) *location {

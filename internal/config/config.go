@@ -87,7 +87,7 @@ type Data struct {
 	SnapshotRetention time.Duration `env:"SNAPSHOT_RETENTION" default:"720h" min:"1s" max:"876000h" help:"How long a replaced snapshot can be read and restored. At least QUERN_DELETE_GRACE. Its files are removed QUERN_DELETE_GRACE later."`
 }
 
-// Inspect contains the settings of `quernd fsck` and `quernd store`.
+// Inspect contains the settings of `quernd fsck`, `store`, `backup` and `restore`.
 type Inspect struct {
 	Operate
 	S3 S3 `prefix:"QUERN_S3_"`

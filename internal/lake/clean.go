@@ -176,6 +176,9 @@ func (l *Lake) removeFile(ctx context.Context, file removable) error {
 	return l.db.Do(ctx, func(q querier) error { return deleteFile(ctx, q, file) })
 }
 
+// Stored describes the objects that the store should have for tables.
+func Stored(db *postgres.DB) blob.Rows { return stored(db) }
+
 // Inspect compares all rows with all objects of the store. It changes nothing.
 func (l *Lake) Inspect(ctx context.Context) (blob.Inspection, error) {
 	return l.store.Inspect(ctx, stored(l.db))

@@ -103,7 +103,7 @@ func selectBounds(ctx context.Context, q postgres.Querier, t Table, keys []strin
 const (
 	sqlSelectKnown     = `SELECT object_key, '' FROM lake_files WHERE object_key = ANY($1)`
 	sqlSelectCommitted = `
-		SELECT object_key, size FROM lake_files WHERE state = 'committed' AND object_key > $1 ORDER BY object_key LIMIT $2`
+		SELECT object_key, size FROM lake_files WHERE state IN ('committed', 'ready') AND object_key > $1 ORDER BY object_key LIMIT $2`
 )
 
 // stored describes the objects that the store should have for tables. A file may have several open uploads.

@@ -35,6 +35,7 @@ type Config struct {
 type DB struct {
 	pool           *pgxpool.Pool
 	acquireTimeout time.Duration
+	frozen         Tx // set by Frozen
 }
 
 var errBadAddress = errors.New("QUERN_DATABASE_URL or QUERN_DATABASE_DIRECT_URL is not an address such as postgres://user:password@host:port/name")
@@ -120,6 +121,10 @@ type Querier interface {
 
 // Do runs single statements outside a transaction, on one connection.
 func (db *DB) Do(ctx context.Context, do func(q Querier) error) error {
+	if db.frozen != nil {
+		return Translate(do(db.frozen))
+	}
+
 	return db.with(ctx, func(conn *pgxpool.Conn) error { return do(conn) })
 }
 
@@ -148,6 +153,28 @@ func Map[V any](ctx context.Context, db *DB, statement string, arguments ...any)
 	})
 
 	return found, err
+}
+
+// Frozen calls do with a DB whose statements all see the same state of the database, and with the id of this state for other sessions. Only
+// Do may be called on the DB, by one goroutine at a time.
+func (db *DB) Frozen(ctx context.Context, do func(frozen *DB, state string) error) error {
+	return db.with(ctx, func(conn *pgxpool.Conn) error {
+		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+			// The transaction is open for as long as somebody copies the database.
+			for _, limit := range []string{"idle_in_transaction_session_timeout", "statement_timeout"} {
+				if _, err := tx.Exec(ctx, "SET LOCAL "+limit+" = 0"); err != nil {
+					return err
+				}
+			}
+
+			var state string
+			if err := tx.QueryRow(ctx, sqlExportState).Scan(&state); err != nil {
+				return err
+			}
+
+			return do(&DB{frozen: tx}, state)
+		})
+	})
 }
 
 func (db *DB) with(ctx context.Context, do func(conn *pgxpool.Conn) error) error {

@@ -15,6 +15,16 @@ const (
 		UPDATE store_epoch SET mark = greatest(clock_timestamp(), $1, mark + interval '1 microsecond')
 		WHERE epoch = $2 AND mark NOT BETWEEN clock_timestamp() - $3::interval AND clock_timestamp()`
 
+	sqlExportState = `SELECT pg_export_snapshot()`
+
+	sqlNoteRead = `SELECT coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE datname = current_database()`
+	sqlNoteText = `SELECT format('COMMENT ON DATABASE %I IS %L', current_database(), nullif($1::text, ''))`
+	sqlIsEmpty  = `
+		SELECT NOT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+			WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_toast%' AND n.nspname NOT LIKE 'pg_temp%')`
+	sqlRename = `UPDATE schema_state SET deployment_id = $1::text::uuid`
+	sqlUnmark = `UPDATE store_epoch SET bound = true`
+
 	sqlSchemaRead = `SELECT (SELECT max(version_id) FROM goose_db_version WHERE is_applied), compatible_from FROM schema_state`
 
 	sqlCondition = `

@@ -120,6 +120,9 @@ func (q *Query) erase(ctx context.Context, args EraseArgs) error {
 	})
 }
 
+// Stored describes the objects that the store should have for exports and long statements.
+func Stored(db *postgres.DB) []blob.Rows { return []blob.Rows{storedExports(db), storedPieces(db)} }
+
 // Inspect compares the rows of all exports and results with the objects in the store. It changes nothing.
 func (q *Query) Inspect(ctx context.Context) (blob.Inspection, error) {
 	found, err := q.Exports.Store.Inspect(ctx, storedExports(q.DB))

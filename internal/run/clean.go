@@ -116,6 +116,9 @@ func (r *Runs) removeObjects(ctx context.Context) error {
 	}
 }
 
+// Stored describes the objects that the store should have for runs.
+func Stored(db *postgres.DB) blob.Rows { return stored(db) }
+
 // Inspect compares the recorded objects of steps with the objects in the store. It changes nothing.
 func (r *Runs) Inspect(ctx context.Context) (blob.Inspection, error) {
 	return r.Store.Inspect(ctx, stored(r.DB))

@@ -143,6 +143,14 @@ const (
 
 func dayPrefix(day time.Time) string { return allPrefix + day.UTC().Format(time.DateOnly) + "/" }
 
+// Stored describes the objects that the store should have for uploads.
+func Stored(db *postgres.DB) blob.Rows { return stored(db, allPrefix) }
+
+// EndBegunTx ends all sessions that are being prepared: their parts are not in a copy of the location.
+func EndBegunTx(ctx context.Context, tx postgres.Tx, now time.Time) error {
+	return endBegun(ctx, tx, now)
+}
+
 // Inspect compares all rows with all objects in the store, except those of days less than age ago. It changes
 // nothing. An upload that is being prepared looks like an orphan until its id is stored, so results for an age below
 // SafeAge are correct only while no session is being prepared.

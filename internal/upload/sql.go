@@ -246,6 +246,14 @@ func stored(db *postgres.DB, prefix string) blob.Rows {
 	}
 }
 
+const sqlEndBegun = `UPDATE upload_sessions SET expires_at = $1 WHERE status = 'preparing' AND expires_at > $1`
+
+func endBegun(ctx context.Context, tx pgx.Tx, now time.Time) error {
+	_, err := tx.Exec(ctx, sqlEndBegun, now)
+
+	return err
+}
+
 // bindFiles binds the files that are free, and reserves those longer that this ingestion has reserved before. It returns the number of files that the dataset has now (bound), and how
 // many of them no other request has reserved (certain).
 func bindFiles(ctx context.Context, tx pgx.Tx, s Session, files []uuid.UUID, to Binding, until time.Time) (certain, bound int, err error) {
