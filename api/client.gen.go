@@ -771,6 +771,7 @@ const (
 	NoticeTypeRunCompleted          NoticeType = "run.completed"
 	NoticeTypeRunFailed             NoticeType = "run.failed"
 	NoticeTypeRunWaiting            NoticeType = "run.waiting"
+	NoticeTypeSourceStopped         NoticeType = "source.stopped"
 	NoticeTypeVerifiedSuspended     NoticeType = "verified.suspended"
 	NoticeTypeWebhookDisabled       NoticeType = "webhook.disabled"
 	NoticeTypeWebhookTest           NoticeType = "webhook.test"
@@ -804,6 +805,8 @@ func (e NoticeType) Valid() bool {
 	case NoticeTypeRunFailed:
 		return true
 	case NoticeTypeRunWaiting:
+		return true
+	case NoticeTypeSourceStopped:
 		return true
 	case NoticeTypeVerifiedSuspended:
 		return true
@@ -1110,6 +1113,33 @@ func (e SourceNoteEvent) Valid() bool {
 	case Changed:
 		return true
 	case Deleted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SourceReasonCode.
+const (
+	SourceReasonCodeConnection SourceReasonCode = "connection"
+	SourceReasonCodeCredential SourceReasonCode = "credential"
+	SourceReasonCodeDataset    SourceReasonCode = "dataset"
+	SourceReasonCodeDoubt      SourceReasonCode = "doubt"
+	SourceReasonCodeFile       SourceReasonCode = "file"
+)
+
+// Valid indicates whether the value is a known member of the SourceReasonCode enum.
+func (e SourceReasonCode) Valid() bool {
+	switch e {
+	case SourceReasonCodeConnection:
+		return true
+	case SourceReasonCodeCredential:
+		return true
+	case SourceReasonCodeDataset:
+		return true
+	case SourceReasonCodeDoubt:
+		return true
+	case SourceReasonCodeFile:
 		return true
 	default:
 		return false
@@ -2204,7 +2234,10 @@ type DatasetMetadata struct {
 	Engine string `json:"engine"`
 
 	// Key The columns whose values identify a row of the dataset. Absent if none were declared.
-	Key              *DatasetKey       `json:"key,omitempty"`
+	Key *DatasetKey `json:"key,omitempty"`
+
+	// RefreshedAt When a source last asked its other system and the dataset had, or then got, all files that were there, except those that people left out. Absent if no source has loaded into it. It does not say which source, and it stays when the source is paused, stopped or deleted.
+	RefreshedAt      *time.Time        `json:"refreshedAt,omitempty"`
 	RowCount         int64             `json:"rowCount"`
 	SchemaDefinition map[string]string `json:"schemaDefinition"`
 
@@ -2884,6 +2917,19 @@ type NewS3Settings struct {
 	SecretAccessKey string `json:"secretAccessKey"`
 }
 
+// NewSchedule When the source runs by itself. Without `cron` never.
+type NewSchedule struct {
+	// Cron Five fields: minute, hour, day of the month, month, day of the week (0 and 7 are Sunday). A field is `*` or a list of numbers, ranges and steps such as `1,5-10,*/15`;
+	// months and days of the week have names too, such as `jan` and `mon-fri`. If neither field of days begins with `*`, one of them has to match.
+	Cron *string `json:"cron,omitempty"`
+
+	// JitterMinutes Each source runs later than `cron` says by a fixed time of its own below this.
+	JitterMinutes *int32 `json:"jitterMinutes,omitempty"`
+
+	// TimeZone Name of the time zone of `cron`, such as `Europe/Vienna`. Required with `cron`.
+	TimeZone *string `json:"timeZone,omitempty"`
+}
+
 // NewShare defines model for NewShare.
 type NewShare struct {
 	// Role A viewer reads and queries, an editor also loads and changes data.
@@ -2916,7 +2962,8 @@ type NewSource struct {
 	Pattern *string `json:"pattern,omitempty"`
 
 	// Prefix Only files whose paths begin with this, relative to the prefix of the connection.
-	Prefix *string `json:"prefix,omitempty"`
+	Prefix   *string      `json:"prefix,omitempty"`
+	Schedule *NewSchedule `json:"schedule,omitempty"`
 
 	// Username Owner of the dataset; the caller if absent.
 	Username *string `json:"username,omitempty"`
@@ -3526,6 +3573,13 @@ type SampledColumn struct {
 	Dataset ObjectName `json:"dataset"`
 }
 
+// Schedule defines model for Schedule.
+type Schedule struct {
+	Cron          string `json:"cron"`
+	JitterMinutes int32  `json:"jitterMinutes"`
+	TimeZone      string `json:"timeZone"`
+}
+
 // SearchPlace defines model for SearchPlace.
 type SearchPlace string
 
@@ -3663,6 +3717,9 @@ type Source struct {
 	Name        string              `json:"name"`
 	Namespace   string              `json:"namespace"`
 
+	// NextRunAt When the source runs by itself. Absent without a schedule and while it is paused or stopped.
+	NextRunAt *time.Time `json:"nextRunAt,omitempty"`
+
 	// Options How to read the files. What is absent is detected.
 	Options *IngestionOptions `json:"options,omitempty"`
 	Pattern string            `json:"pattern"`
@@ -3670,6 +3727,11 @@ type Source struct {
 
 	// Reason Why the source is stopped.
 	Reason *string `json:"reason,omitempty"`
+
+	// ReasonCode `doubt`: a file waits for somebody; `file`: a file cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
+	// or the account is no longer valid. Later releases add codes.
+	ReasonCode *SourceReasonCode `json:"reasonCode,omitempty"`
+	Schedule   *Schedule         `json:"schedule,omitempty"`
 
 	// Status `paused` by its owner, or `stopped` by the service until somebody decides.
 	Status SourceStatus `json:"status"`
@@ -3681,7 +3743,10 @@ type Source struct {
 // SourceChange defines model for SourceChange.
 type SourceChange struct {
 	// Active Whether the source may run.
-	Active bool `json:"active"`
+	Active *bool `json:"active,omitempty"`
+
+	// Schedule The new schedule; `{}` removes the schedule.
+	Schedule *NewSchedule `json:"schedule,omitempty"`
 }
 
 // SourceList defines model for SourceList.
@@ -3698,6 +3763,10 @@ type SourceNote struct {
 
 // SourceNoteEvent defines model for SourceNote.Event.
 type SourceNoteEvent string
+
+// SourceReasonCode `doubt`: a file waits for somebody; `file`: a file cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
+// or the account is no longer valid. Later releases add codes.
+type SourceReasonCode string
 
 // SourceRun defines model for SourceRun.
 type SourceRun struct {
@@ -3726,7 +3795,10 @@ type SourceRun struct {
 	Reason *string `json:"reason,omitempty"`
 
 	// Rows Rows that were loaded.
-	Rows      int64           `json:"rows"`
+	Rows int64 `json:"rows"`
+
+	// SlotAt The time of the schedule. Absent if somebody asked for the run.
+	SlotAt    *time.Time      `json:"slotAt,omitempty"`
 	StartedAt *time.Time      `json:"startedAt,omitempty"`
 	Status    SourceRunStatus `json:"status"`
 }
@@ -5626,6 +5698,7 @@ type ClientInterface interface {
 	// | `namespace.shared`, `namespace.unshared` | the same of a namespace |
 	// | `verified.suspended` | `{username, namespace, verifiedId}` |
 	// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+	// | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
 	// | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 	//
 	// Corresponds with GET /events (the `StreamEvents` operationId).
@@ -6493,7 +6566,7 @@ type ClientInterface interface {
 	// CreateSourceWithBody Load the files of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -6505,7 +6578,7 @@ type ClientInterface interface {
 	// CreateSource Load the files of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -6526,18 +6599,18 @@ type ClientInterface interface {
 	// Corresponds with GET /sources/{sourceId} (the `GetSource` operationId).
 	GetSource(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateSourceWithBody Pause or resume a source
+	// UpdateSourceWithBody Pause or resume a source, or change its schedule
 	//
-	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
 	UpdateSourceWithBody(ctx context.Context, sourceID SourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateSource Pause or resume a source
+	// UpdateSource Pause or resume a source, or change its schedule
 	//
-	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7839,6 +7912,7 @@ func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespa
 // | `namespace.shared`, `namespace.unshared` | the same of a namespace |
 // | `verified.suspended` | `{username, namespace, verifiedId}` |
 // | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+// | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
 // | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 //
 // Corresponds with GET /events (the `StreamEvents` operationId).
@@ -9486,7 +9560,7 @@ func (c *Client) ListSources(ctx context.Context, params *ListSourcesParams, req
 // CreateSourceWithBody Load the files of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -9508,7 +9582,7 @@ func (c *Client) CreateSourceWithBody(ctx context.Context, params *CreateSourceP
 // CreateSource Load the files of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -9559,9 +9633,9 @@ func (c *Client) GetSource(ctx context.Context, sourceID SourceID, reqEditors ..
 	return c.Client.Do(req)
 }
 
-// UpdateSourceWithBody Pause or resume a source
+// UpdateSourceWithBody Pause or resume a source, or change its schedule
 //
-// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9578,9 +9652,9 @@ func (c *Client) UpdateSourceWithBody(ctx context.Context, sourceID SourceID, co
 	return c.Client.Do(req)
 }
 
-// UpdateSource Pause or resume a source
+// UpdateSource Pause or resume a source, or change its schedule
 //
-// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17961,6 +18035,7 @@ type ClientWithResponsesInterface interface {
 	// | `namespace.shared`, `namespace.unshared` | the same of a namespace |
 	// | `verified.suspended` | `{username, namespace, verifiedId}` |
 	// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+	// | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
 	// | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -18904,7 +18979,7 @@ type ClientWithResponsesInterface interface {
 	// CreateSourceWithBodyWithResponse Load the files of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -18916,7 +18991,7 @@ type ClientWithResponsesInterface interface {
 	// CreateSourceWithResponse Load the files of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -18941,18 +19016,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /sources/{sourceId} (the `GetSource` operationId).
 	GetSourceWithResponse(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*GetSourceResponse, error)
 
-	// UpdateSourceWithBodyWithResponse Pause or resume a source
+	// UpdateSourceWithBodyWithResponse Pause or resume a source, or change its schedule
 	//
-	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
 	UpdateSourceWithBodyWithResponse(ctx context.Context, sourceID SourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSourceResponse, error)
 
-	// UpdateSourceWithResponse Pause or resume a source
+	// UpdateSourceWithResponse Pause or resume a source, or change its schedule
 	//
-	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26999,6 +27074,7 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 // | `namespace.shared`, `namespace.unshared` | the same of a namespace |
 // | `verified.suspended` | `{username, namespace, verifiedId}` |
 // | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+// | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
 // | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 //
 // Returns a wrapper object for the known response body format(s).
@@ -28410,7 +28486,7 @@ func (c *ClientWithResponses) ListSourcesWithResponse(ctx context.Context, param
 // CreateSourceWithBodyWithResponse Load the files of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -28428,7 +28504,7 @@ func (c *ClientWithResponses) CreateSourceWithBodyWithResponse(ctx context.Conte
 // CreateSourceWithResponse Load the files of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -28471,9 +28547,9 @@ func (c *ClientWithResponses) GetSourceWithResponse(ctx context.Context, sourceI
 	return ParseGetSourceResponse(rsp)
 }
 
-// UpdateSourceWithBodyWithResponse Pause or resume a source
+// UpdateSourceWithBodyWithResponse Pause or resume a source, or change its schedule
 //
-// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -28486,9 +28562,9 @@ func (c *ClientWithResponses) UpdateSourceWithBodyWithResponse(ctx context.Conte
 	return ParseUpdateSourceResponse(rsp)
 }
 
-// UpdateSourceWithResponse Pause or resume a source
+// UpdateSourceWithResponse Pause or resume a source, or change its schedule
 //
-// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

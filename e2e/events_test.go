@@ -22,10 +22,10 @@ type notice struct {
 	ID, Type  string
 	Timestamp time.Time
 	Data      struct {
-		Username, Namespace, Dataset, DatasetID, IngestionID, SnapshotID, Mode, Code, Grantee, Role, VerifiedID, RunID, Agent string
-		Rows, RowsSetAside                                                                                                    *int64
-		Doubts                                                                                                                []string
-		Columns                                                                                                               *struct{ Added, Removed, Retyped []string }
+		Username, Namespace, Dataset, DatasetID, IngestionID, SnapshotID, Mode, Code, Grantee, Role, VerifiedID, RunID, Agent, SourceID string
+		Rows, RowsSetAside                                                                                                              *int64
+		Doubts                                                                                                                          []string
+		Columns                                                                                                                         *struct{ Added, Removed, Retyped []string }
 	}
 }
 

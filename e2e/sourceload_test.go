@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/uuid"
@@ -18,7 +19,15 @@ import (
 // sourced is a source as the API returns it.
 type sourced struct {
 	ID, Name, Status, Reason, IngestionID, Username, Namespace, DatasetName string
+	ReasonCode                                                              string
+	Schedule                                                                schedule
+	NextRunAt                                                               time.Time
 	LastRun                                                                 *sourceRun
+}
+
+type schedule struct {
+	Cron, TimeZone string
+	JitterMinutes  int
 }
 
 type sourceRun struct {
@@ -26,6 +35,7 @@ type sourceRun struct {
 	Files, Rows, Bytes, Changed, Deleted int64
 	Notes                                []struct{ Path, Event string }
 	CreatedAt, StartedAt, FinishedAt     string
+	SlotAt                               time.Time
 }
 
 // newBucket returns a location in a bucket of its own.

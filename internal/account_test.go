@@ -120,6 +120,7 @@ func acrossAccounts() map[string]why {
 		"run.sqlSelectOld":            isDue,
 		"run.sqlSelectReaders":        isUsed,
 		"run.sqlSelectUnsure":         isDue,
+		"source.sqlSelectDue":         isDue,
 		"upload.sqlClaimRemovable":    isDue,
 		"upload.sqlDueBound":          isUsed,
 		"upload.sqlForgetBound":       isUsed,

@@ -39,8 +39,8 @@ func allowed() map[string][]string {
 		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/guard", "internal/postgres"},
 		"internal/guard":      {},
 		"internal/source": {
-			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/fault", "internal/ingest", "internal/job", "internal/postgres",
-			"internal/upload",
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/event", "internal/fault", "internal/ingest", "internal/job",
+			"internal/postgres", "internal/upload",
 		},
 
 		"internal/exchange": {"internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/verified"},

@@ -128,7 +128,7 @@ func (p *program) datasetShow() *cobra.Command {
 		return one(p, found, func() {
 			p.facts(
 				fact{"dataset", found.Dataset.Owner + "/" + found.Dataset.Namespace + "/" + found.Dataset.Name},
-				fact{"rows", found.Metadata.RowCount}, fact{"size", p.stored(found.Metadata.ByteCount)}, fact{"key", keyText(found.Metadata.Key)},
+				fact{"rows", found.Metadata.RowCount}, fact{"size", p.stored(found.Metadata.ByteCount)}, fact{"key", keyText(found.Metadata.Key)}, fact{"refreshed", found.Metadata.RefreshedAt},
 				fact{"description", found.Metadata.DataDescription},
 			)
 

@@ -15,7 +15,7 @@ import (
 
 func (p *program) sourceCommand() *cobra.Command {
 	return group("source", "Load the files of a connection into a dataset, and keep it fresh", p.sourceAdd(), p.sourceList(),
-		p.onSource("show", "Show a source and its last runs", p.showSource), p.sourceRun(),
+		p.onSource("show", "Show a source and its last runs", p.showSource), p.sourceRun(), p.sourceSchedule(),
 		p.sourceActive("pause", "Keep a source from running", false, "Paused the source."),
 		p.sourceActive("resume", "Let a source run again that was paused or stopped", true, "The source is active. `quern source run` loads its new files."),
 		p.onSource("delete", "Delete a source; what it loaded stays", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
@@ -51,7 +51,7 @@ func (p *program) onSource(verb, short string, do func(ctx context.Context, clie
 
 func (p *program) sourceActive(verb, short string, active bool, said string) *cobra.Command {
 	return p.onSource(verb, short, func(ctx context.Context, client *api.Client, id uuid.UUID) error {
-		if _, err := api.Read[api.Source](client.UpdateSource(ctx, id, api.SourceChange{Active: active})); err != nil {
+		if _, err := api.Read[api.Source](client.UpdateSource(ctx, id, api.SourceChange{Active: &active})); err != nil {
 			return err
 		}
 
@@ -64,6 +64,7 @@ func (p *program) sourceAdd() *cobra.Command {
 		from, prefix, pattern string
 		wish                  uploadWish
 		texts                 = map[string]*string{}
+		timing                schedule
 	)
 
 	command := p.act("add NAME DATASET", "Load the files of a connection into a dataset", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
@@ -86,6 +87,10 @@ func (p *program) sourceAdd() *cobra.Command {
 			Pattern: given[string](pattern), Options: &wish.options,
 		}
 
+		if wanted.Schedule, err = timing.read("quern source add"); err != nil {
+			return err
+		}
+
 		if len(wish.accept) > 0 {
 			codes := make([]api.DoubtCode, len(wish.accept))
 			for i, code := range wish.accept {
@@ -100,12 +105,17 @@ func (p *program) sourceAdd() *cobra.Command {
 			return err
 		}
 
+		if made.NextRunAt != nil {
+			return p.done("Added the source %s. It loads its files into %s at %s and then again and again. `quern source run %s` does it now.", p.out.clean(made.Name), at, moment(*made.NextRunAt), p.out.clean(made.Name))
+		}
+
 		return p.done("Added the source %s. `quern source run %s` loads its files into %s.", p.out.clean(made.Name), p.out.clean(made.Name), at)
 	})
 	flags := command.Flags()
 	flags.StringVar(&from, "connection", "", "name or id of the connection")
 	flags.StringVar(&prefix, "prefix", "", "only files whose paths begin with this")
 	flags.StringVar(&pattern, "pattern", "", "only files that match this, such as '*.csv'; without / it is compared with the last part of the path")
+	timing.flags(command)
 	wish.flags(command, texts)
 
 	return command
@@ -230,6 +240,14 @@ func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UU
 		p.out.printf("%s\n", p.out.clean(*found.Reason))
 	}
 
+	if found.Schedule != nil {
+		p.out.printf("Schedule: %s\n", p.out.clean(scheduleText(*found.Schedule)))
+	}
+
+	if found.NextRunAt != nil {
+		p.out.printf("Next run: %s\n", moment(*found.NextRunAt))
+	}
+
 	runs := api.Pages(func(cursor *string) ([]api.SourceRun, *string, error) {
 		page, err := api.Read[api.SourceRunList](client.ListSourceRuns(ctx, id, &api.ListSourceRunsParams{Cursor: cursor, Limit: new(int32(shownRuns))}))
 
@@ -271,6 +289,7 @@ func sourceColumns() []column[api.Source] {
 
 			return string(s.LastRun.Status)
 		}},
+		{"next run", func(s api.Source) any { return s.NextRunAt }},
 	}
 }
 

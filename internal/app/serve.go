@@ -39,6 +39,7 @@ import (
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/sandbox"
 	"quern.dev/quern/internal/server"
+	"quern.dev/quern/internal/source"
 	"quern.dev/quern/internal/tracing"
 	"quern.dev/quern/internal/upload"
 	"quern.dev/quern/internal/verified"
@@ -94,6 +95,7 @@ type App struct {
 	meter         *catalog.Meter
 	webhooks      *webhook.Webhooks
 	connections   *connection.Connections
+	sources       *source.Sources
 	tracing       *tracing.Tracing
 	models        *llm.Models
 	folder        *disk.Watch
@@ -159,13 +161,14 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 
 	a.query, a.runs = asking, a.newRuns(asking, known)
 
-	benchmarks, sources := a.newBenchmarks(known), a.newSources(uploads, loading)
+	benchmarks := a.newBenchmarks(known)
+	a.sources = a.newSources(uploads, loading)
 	a.eraser = &erase.Eraser{
 		DB: a.db, Lake: a.lake, Ingest: loading, Uploads: uploads, Query: asking, Runs: a.runs, Tracing: a.tracing, Log: a.quiet, Now: time.Now,
 		Jobs: func() *job.Client { return a.jobs },
 	}
 
-	if a.jobs, err = a.newJobs(uploads, loading, asking, benchmarks, sources); err != nil {
+	if a.jobs, err = a.newJobs(uploads, loading, asking, benchmarks); err != nil {
 		return nil, err
 	}
 
@@ -205,7 +208,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Feed:        a.feed,
 		Webhooks:    a.webhooks,
 		Connections: a.connections,
-		Sources:     sources,
+		Sources:     a.sources,
 		Verified:    known,
 		Benchmark:   benchmarks,
 		Audit:       audit.Log{DB: a.db},
@@ -264,7 +267,7 @@ func (a *App) Run(ctx context.Context) error {
 	failed := make(chan error, len(listeners)+1)
 
 	for _, loop := range []func(context.Context){
-		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.webhooks.Run, a.models.Watch, a.meter.Run, a.folder.Run, a.eraser.Watch,
+		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.webhooks.Run, a.models.Watch, a.meter.Run, a.folder.Run, a.eraser.Watch, a.sources.Follow,
 		func(ctx context.Context) { a.watch(ctx, failed) },
 	} {
 		running.Go(func() { a.keep(background, loop) })

@@ -28,7 +28,7 @@ const benchmarksAtOnce = 2
 const sourcesAtOnce = 4
 
 // newJobs wires the workers. They read a.jobs when they work, because the client is created with them.
-func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query, benchmarks *benchmark.Benchmarks, sources *source.Sources) (*job.Client, error) {
+func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query, benchmarks *benchmark.Benchmarks) (*job.Client, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &catalog.Indexer{Catalog: loading.Catalog})
 	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
@@ -46,7 +46,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &feed.Cleaner{Feed: a.feed, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &webhook.Cleaner{Webhooks: a.webhooks, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &benchmark.Worker{Benchmarks: benchmarks})
-	river.AddWorker(workers, &source.Runner{Sources: sources})
+	river.AddWorker(workers, &source.Runner{Sources: a.sources})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
 	river.AddWorker(workers, &query.LongRunner{Query: asking})
 	river.AddWorker(workers, &query.Eraser{Query: asking})

@@ -53,8 +53,9 @@ func (d Dataset) Role(who auth.Principal) auth.Role { return d.access.role(who) 
 type Description struct {
 	Dataset
 
-	Owner      string
-	Definition Definition
+	Owner       string
+	Definition  Definition
+	RefreshedAt time.Time // see Refreshed; zero if there was none
 }
 
 // NewDataset is a request to create a dataset of the caller.
@@ -220,8 +221,18 @@ func (c Catalog) withDefinition(ctx context.Context, q postgres.Querier, d Datas
 	}
 
 	owners, err := selectUsernames(ctx, q, []uuid.UUID{d.Account})
+	if err != nil {
+		return Description{}, err
+	}
 
-	return Description{Dataset: described[0], Owner: owners[d.Account], Definition: *definition}, err
+	refreshed, err := selectRefreshed(ctx, q, d)
+
+	return Description{Dataset: described[0], Owner: owners[d.Account], Definition: *definition, RefreshedAt: refreshed}, err
+}
+
+// Refreshed records that a source had nothing for the dataset at this moment that the dataset did not get.
+func (c Catalog) Refreshed(ctx context.Context, d Dataset, at time.Time) error {
+	return c.DB.InTx(ctx, func(tx postgres.Tx) error { return updateRefreshed(ctx, tx, d, at) })
 }
 
 // DatasetChange is what an owner can change. A field with "" is not changed.

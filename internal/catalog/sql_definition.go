@@ -30,6 +30,32 @@ func selectDefinition(ctx context.Context, q postgres.Querier, d Dataset) (*Defi
 	return readDefinition(ctx, q, sqlSelectDefinition, d)
 }
 
+const sqlSelectRefreshed = `SELECT refreshed_at FROM datasets WHERE account_id = $1 AND id = $2`
+
+func selectRefreshed(ctx context.Context, q postgres.Querier, d Dataset) (time.Time, error) {
+	var at *time.Time
+
+	err := q.QueryRow(ctx, sqlSelectRefreshed, d.Account, d.ID).Scan(&at)
+	if postgres.NoRows(err) {
+		err = nil
+	}
+
+	if at == nil {
+		return time.Time{}, err
+	}
+
+	return *at, err
+}
+
+const sqlUpdateRefreshed = `
+	UPDATE datasets SET refreshed_at = greatest(refreshed_at, $3) WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
+
+func updateRefreshed(ctx context.Context, tx pgx.Tx, d Dataset, at time.Time) error {
+	_, err := tx.Exec(ctx, sqlUpdateRefreshed, d.Account, d.ID, at)
+
+	return err
+}
+
 const sqlSelectDefinitions = `
 	SELECT id, definition_revision, data_description, schema_definition FROM datasets WHERE account_id = $1 AND id = ANY($2)`
 

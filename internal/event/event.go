@@ -1,4 +1,4 @@
-// Package event records what happened to datasets, namespaces and runs, so that people and programs can be told.
+// Package event records what happened to datasets, namespaces, runs and sources, so that people and programs can be told.
 //
 // An event is written in the transaction in which it happened, so neither exists without the other. It gets its number after the commit:
 //
@@ -39,6 +39,7 @@ const (
 	RunFailed         Type = "run.failed"
 	RunCancelled      Type = "run.cancelled"
 	RunWaiting        Type = "run.waiting"
+	SourceStopped     Type = "source.stopped"
 	WebhookTest       Type = "webhook.test"
 	WebhookDisabled   Type = "webhook.disabled"
 )
@@ -47,7 +48,7 @@ const (
 func Types() []Type {
 	return []Type{
 		Loaded, LoadFailed, LoadWaiting, ColumnsChanged, RowsDeleted, DatasetShared, DatasetUnshared, NamespaceShared, NamespaceUnshared, VerifiedSuspended,
-		RunCompleted, RunFailed, RunCancelled, RunWaiting, WebhookTest, WebhookDisabled,
+		RunCompleted, RunFailed, RunCancelled, RunWaiting, SourceStopped, WebhookTest, WebhookDisabled,
 	}
 }
 
@@ -62,6 +63,7 @@ const (
 	KindNamespace = "namespace"
 	KindRun       = "run"
 	KindWebhook   = "webhook"
+	KindSource    = "source"
 )
 
 // Event is one event.
@@ -105,6 +107,7 @@ type Data struct {
 	ConversationID *uuid.UUID `json:"conversationId,omitempty"`
 	Agent          string     `json:"agent,omitempty"`
 	WebhookID      *uuid.UUID `json:"webhookId,omitempty"`
+	SourceID       *uuid.UUID `json:"sourceId,omitempty"`
 }
 
 // Notice is an event as it is told to people and programs, on streams and by webhooks.

@@ -135,6 +135,8 @@ func showDataset(d catalog.Description) api.Dataset {
 		metadata.Key = new(showKey(d.Key))
 	}
 
+	metadata.RefreshedAt = optionalTime(d.RefreshedAt)
+
 	for _, column := range d.Columns {
 		metadata.ColumnNames = append(metadata.ColumnNames, column.Name)
 		metadata.Columns = append(metadata.Columns, api.DatasetColumn{

@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"quern.dev/quern/api"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/source"
 )
@@ -47,6 +49,10 @@ func (h handlers) CreateSource(ctx context.Context, request api.CreateSourceRequ
 		want.Options = readOptions(*body.Options)
 	}
 
+	if body.Schedule != nil {
+		want.Schedule = readSchedule(*body.Schedule)
+	}
+
 	made, err := h.sources.Create(ctx, callOf(ctx).who, want)
 	if err != nil {
 		return nil, err
@@ -64,7 +70,16 @@ func (h handlers) GetSource(ctx context.Context, request api.GetSourceRequestObj
 }
 
 func (h handlers) UpdateSource(ctx context.Context, request api.UpdateSourceRequestObject) (api.UpdateSourceResponseObject, error) {
-	changed, err := h.sources.SetActive(ctx, callOf(ctx).who, request.SourceID, request.Body.Active)
+	if request.Body.Active == nil && request.Body.Schedule == nil {
+		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give active or schedule.")
+	}
+
+	change := source.Change{Active: request.Body.Active}
+	if request.Body.Schedule != nil {
+		change.Schedule = new(readSchedule(*request.Body.Schedule))
+	}
+
+	changed, err := h.sources.Update(ctx, callOf(ctx).who, request.SourceID, change)
 
 	return api.UpdateSource200JSONResponse(showSource(changed)), err
 }
@@ -115,6 +130,12 @@ func showSource(s source.Source) api.Source {
 
 	shown.Reason, shown.IngestionID = optionalText(s.Stop.Reason), optionalID(s.Stop.Ingestion)
 
+	if s.Stop.Code != "" {
+		shown.ReasonCode = new(api.SourceReasonCode(s.Stop.Code))
+	}
+
+	shown.Schedule, shown.NextRunAt = showSchedule(s.Schedule), optionalTime(s.NextRunAt())
+
 	if s.LastRun != nil {
 		shown.LastRun = new(showSourceRun(*s.LastRun))
 	}
@@ -125,7 +146,7 @@ func showSource(s source.Source) api.Source {
 func showSourceRun(r source.Run) api.SourceRun {
 	shown := api.SourceRun{
 		ID: r.ID, Status: api.SourceRunStatus(r.Status), Files: r.Files, Rows: r.Rows, Bytes: r.Bytes, Changed: r.Changed, Deleted: r.Deleted,
-		CreatedAt: r.CreatedAt.UTC(), StartedAt: optionalTime(r.StartedAt), FinishedAt: optionalTime(r.FinishedAt),
+		CreatedAt: r.CreatedAt.UTC(), SlotAt: optionalTime(r.Slot), StartedAt: optionalTime(r.StartedAt), FinishedAt: optionalTime(r.FinishedAt),
 	}
 	shown.Reason, shown.IngestionID = optionalText(r.Stop.Reason), optionalID(r.Stop.Ingestion)
 
@@ -139,6 +160,19 @@ func showSourceRun(r source.Run) api.SourceRun {
 	}
 
 	return shown
+}
+
+func readSchedule(given api.NewSchedule) source.Schedule {
+	return source.Schedule{Cron: value(given.Cron), TimeZone: value(given.TimeZone), Jitter: time.Duration(value(given.JitterMinutes)) * time.Minute}
+}
+
+// showSchedule returns nil if there is none.
+func showSchedule(s source.Schedule) *api.Schedule {
+	if s.Cron == "" {
+		return nil
+	}
+
+	return &api.Schedule{Cron: s.Cron, TimeZone: s.TimeZone, JitterMinutes: int32(s.Jitter / time.Minute)} //nolint:gosec // it was an int32
 }
 
 // showOptions returns nil if nothing is set.

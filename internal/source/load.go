@@ -85,7 +85,7 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return stop("The connection was deleted. Delete the source and make another one.")
+		return stop(StopConnection, "The connection was deleted. Delete the source and make another one.")
 	case err != nil:
 		return err
 	}
@@ -94,6 +94,8 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 
 	w.store = store
 
+	asked := w.now()
+
 	err = w.load(ctx)
 	if errors.As(err, new(stopError)) || errors.Is(err, errPaused) {
 		// What has been begun is loaded nevertheless.
@@ -101,6 +103,11 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 	}
 
 	if err != nil {
+		return err
+	}
+
+	// Not in the transaction that ends the run: the dataset may belong to another account. Done twice it says the same.
+	if err := w.Catalog.Refreshed(ctx, w.dataset, asked); err != nil {
 		return err
 	}
 
@@ -142,7 +149,7 @@ func (w *working) settled(ctx context.Context, do func(tx postgres.Tx) error) er
 func (w *working) allowed(ctx context.Context) (err error) {
 	if w.who, err = w.Credentials.Current(ctx, w.source.holder()); err != nil {
 		if fault.Is(err, fault.Unauthorized) {
-			err = stop("The API token that made the source is no longer valid, or the account is disabled. Resume the source with another token.")
+			err = stop(StopCredential, "The API token that made the source is no longer valid, or the account is disabled. Resume the source with another token.")
 		}
 
 		return err
@@ -156,9 +163,9 @@ func (w *working) allowed(ctx context.Context) (err error) {
 
 	switch {
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Forbidden):
-		return stop("The dataset is gone, or you may no longer change it.")
+		return stop(StopDataset, "The dataset is gone, or you may no longer change it.")
 	case err == nil && w.source.dataset != uuid.Nil && w.source.dataset != w.dataset.ID:
-		return stop("The dataset was deleted, and another one has its name. Delete the source and make another one.")
+		return stop(StopDataset, "The dataset was deleted, and another one has its name. Delete the source and make another one.")
 	default:
 		return err
 	}
@@ -292,7 +299,7 @@ func (w *working) claim(ctx context.Context, object blob.Object) (file, error) {
 			return file{}, err
 		}
 
-		return file{}, stop(fmt.Sprintf("The file %q cannot be loaded: its name is too long or has control characters, or it is larger than the service accepts. Resume the source to leave it out.", f.path))
+		return file{}, stop(StopFile, fmt.Sprintf("The file %q cannot be loaded: its name is too long or has control characters, or it is larger than the service accepts. Resume the source to leave it out.", f.path))
 	}
 
 	return f, err

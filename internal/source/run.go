@@ -9,6 +9,7 @@ import (
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
@@ -35,6 +36,7 @@ type Run struct {
 	Changed, Deleted int64 // loaded files that are no longer what they were
 	Notes            []Note
 	Stop             Stop
+	Slot             time.Time // of the schedule; zero if somebody asked for the run
 	CreatedAt        time.Time
 	StartedAt        time.Time
 	FinishedAt       time.Time
@@ -109,21 +111,23 @@ func (s *Sources) Run(ctx context.Context, who auth.Principal, id uuid.UUID, onc
 
 		return err
 	})
+	if isOpen(err) {
+		err = fault.New(fault.Conflict, "A run of this source is in progress. GET /sources/{sourceId}/runs shows it.")
+	}
 
 	return begun, err
 }
 
 func (s *Sources) beginTx(ctx context.Context, tx postgres.Tx, who auth.Principal, found Source, draft Run) error {
-	switch {
-	case found.Status == Paused:
+	switch found.Status {
+	case Active:
+	case Paused:
 		return fault.New(fault.InvalidState, "The source is paused. Resume it first.")
-	case found.Status == Stopped:
+	case Stopped:
 		return fault.New(fault.InvalidState, "The source is stopped: "+found.Stop.Reason+" Resume it when this is decided.")
-	case found.LastRun != nil && found.LastRun.FinishedAt.IsZero():
-		return fault.New(fault.Conflict, "A run of this source is in progress. GET /sources/{sourceId}/runs shows it.")
 	}
 
-	if err := insertRun(ctx, tx, draft); err != nil {
+	if _, err := insertRun(ctx, tx, draft); err != nil {
 		return err
 	}
 
@@ -165,7 +169,7 @@ type stopError struct{ Stop }
 
 func (e stopError) Error() string { return e.Reason }
 
-func stop(reason string) error { return stopError{Stop{Reason: reason}} }
+func stop(code StopCode, reason string) error { return stopError{Stop{Code: code, Reason: reason}} }
 
 // errPaused ends a run. The status of the source stays.
 var errPaused = errors.New("the source is no longer active")
@@ -247,6 +251,14 @@ func (w *working) fail(ctx context.Context, lease job.Lease, reason error) error
 func (w *working) stopTx(ctx context.Context, tx postgres.Tx, why Stop, now time.Time) error {
 	isStopped, err := stopSource(ctx, tx, w.source, why)
 	if err != nil || !isStopped {
+		return err
+	}
+
+	told := event.Event{
+		Account: w.source.Account, Type: event.SourceStopped, At: now, Subject: event.Subject{Kind: event.KindSource, Account: w.source.Account, ID: w.source.ID},
+		Data: event.Data{SourceID: &w.source.ID, IngestionID: optional(why.Ingestion), Code: string(why.Code)},
+	}
+	if err := event.WriteTx(ctx, tx, told); err != nil {
 		return err
 	}
 

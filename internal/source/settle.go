@@ -21,7 +21,7 @@ func (w *working) submit(ctx context.Context, f file) (isForgotten bool, err err
 	case fault.Is(err, fault.InvalidState):
 		return true, w.forget(ctx, f)
 	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Forbidden):
-		return false, stop("The dataset is gone, or you may no longer change it.")
+		return false, stop(StopDataset, "The dataset is gone, or you may no longer change it.")
 	default:
 		return false, err
 	}
@@ -56,6 +56,11 @@ func (w *working) settleOldest(ctx context.Context) error {
 	return nil
 }
 
+// stops returns why this file stops the source. It does not repeat the message of the ingestion: whoever reads it may have lost the right on the dataset.
+func (f file) stops(code StopCode, format string) error {
+	return stopError{Stop{code, fmt.Sprintf(format, f.path), f.ingestion}}
+}
+
 // wait waits for the end of an ingestion, and records it.
 func (w *working) wait(ctx context.Context, f file) error {
 	for {
@@ -65,7 +70,7 @@ func (w *working) wait(ctx context.Context, f file) error {
 		}
 
 		if found == nil {
-			return stop("The dataset was deleted.")
+			return stop(StopDataset, "The dataset was deleted.")
 		}
 
 		switch found.Status {
@@ -83,9 +88,9 @@ func (w *working) wait(ctx context.Context, f file) error {
 				return err
 			}
 
-			return stopError{Stop{fmt.Sprintf("The file %q could not be loaded: %s Retry the ingestion, or resume the source to leave the file out.", f.path, found.ErrorMessage), f.ingestion}}
+			return f.stops(StopFile, "The file %q could not be loaded. Retry the ingestion, which says why, or resume the source to leave the file out.")
 		case ingest.Waiting:
-			return stopError{Stop{fmt.Sprintf("The file %q waits for somebody to decide about a doubt. Retry its ingestion and accept the doubt, or cancel it to leave the file out.", f.path), f.ingestion}}
+			return f.stops(StopDoubt, "The file %q waits for somebody to decide about a doubt. Retry its ingestion and accept the doubt, or cancel it to leave the file out.")
 		case ingest.Queued, ingest.Running:
 		}
 

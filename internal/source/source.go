@@ -55,6 +55,7 @@ type Source struct {
 	Pattern    string
 	Options    ingest.Options
 	Accept     []string // codes of doubts that do not stop the source
+	Schedule   Schedule
 	Status     Status
 	Stop       Stop
 	LastRun    *Run
@@ -62,13 +63,26 @@ type Source struct {
 
 	token   uuid.UUID // that acts; uuid.Nil for a person who signed in
 	dataset uuid.UUID // of the first load; uuid.Nil before it
+	next    due
 }
 
 // Stop is why a source or a run has stopped.
 type Stop struct {
+	Code      StopCode // of a source; empty for a run
 	Reason    string
 	Ingestion uuid.UUID // that must be decided about; uuid.Nil if it is something else
 }
+
+// StopCode says for programs why a source has stopped.
+type StopCode string
+
+const (
+	StopDoubt      StopCode = "doubt"      // a file waits for somebody
+	StopFile       StopCode = "file"       // a file cannot be loaded
+	StopDataset    StopCode = "dataset"    // it is gone, or the right on it is
+	StopConnection StopCode = "connection" // it is gone
+	StopCredential StopCode = "credential" // it is no longer valid
+)
 
 func (s Source) audit() audit.Target { return audit.Target{Kind: "source", ID: s.ID.String()} }
 
@@ -102,6 +116,7 @@ type Want struct {
 	Pattern    string
 	Options    ingest.Options
 	Accept     []string
+	Schedule   Schedule
 	Once       auth.Once
 }
 
@@ -119,7 +134,7 @@ func mayChange(who auth.Principal) error { return cmp.Or(mayRead(who), who.Requi
 
 func tokenOf(who auth.Principal) uuid.UUID { return who.Holder().Token }
 
-// Create makes a source. It loads nothing until it is run.
+// Create makes a source. It loads nothing until it is run, or until its first slot.
 //
 // Faults: Forbidden, NotFound for a dataset or a connection that the caller cannot use, ValidationFailed, Conflict for a name that is in use, LimitExceeded.
 func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (made Source, err error) {
@@ -134,7 +149,15 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 	want.At.Username = who.NameOf(want.At.Username)
 	draft := Source{
 		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern,
-		Options: want.Options, Accept: want.Accept, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
+		Options: want.Options, Accept: want.Accept, Schedule: want.Schedule, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
+	}
+
+	if err := want.Schedule.check(); err != nil {
+		return Source{}, err
+	}
+
+	if draft.next, err = draft.plan(draft.CreatedAt); err != nil {
+		return Source{}, err
 	}
 
 	if _, err := s.Connections.Get(ctx, who, want.Connection); err != nil {
@@ -245,18 +268,49 @@ func (s *Sources) List(ctx context.Context, who auth.Principal, after uuid.UUID,
 	return list, next, err
 }
 
-// SetActive pauses a source, or resumes one that is paused or stopped. A resumed source acts for the credential of the caller.
+// Change is a change of a source. What is nil stays.
+type Change struct {
+	Active   *bool     // false pauses it; true resumes one that is paused or stopped
+	Schedule *Schedule // the zero Schedule removes it
+}
+
+// Update changes a source. A resumed source acts for the credential of the caller. Slots that passed while it was not active are left out.
 //
-// Faults: NotFound, Forbidden.
-func (s *Sources) SetActive(ctx context.Context, who auth.Principal, id uuid.UUID, active bool) (Source, error) {
+// Faults: NotFound, Forbidden, ValidationFailed.
+func (s *Sources) Update(ctx context.Context, who auth.Principal, id uuid.UUID, c Change) (Source, error) {
 	return s.change(ctx, who, id, "source.update", func(tx postgres.Tx, now *Source) error {
-		if active {
+		was := now.Status
+
+		switch {
+		case c.Active == nil:
+		case *c.Active:
 			now.Status, now.Stop, now.token = Active, Stop{}, tokenOf(who)
-		} else {
+		default:
 			now.Status = Paused
 		}
 
-		return updateStatus(ctx, tx, *now)
+		if c.Schedule != nil {
+			if err := c.Schedule.check(); err != nil {
+				return err
+			}
+
+			now.Schedule = *c.Schedule
+		}
+
+		if c.Schedule != nil || now.Status != was {
+			next, err := now.plan(s.now())
+			if err != nil {
+				return err
+			}
+
+			now.next = next
+		}
+
+		if err := updateStatus(ctx, tx, *now); err != nil {
+			return err
+		}
+
+		return updateSchedule(ctx, tx, *now)
 	})
 }
 

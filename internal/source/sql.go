@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -10,20 +11,22 @@ import (
 )
 
 const sqlColumns = `account_id, id, token_id, name, connection_id, username, namespace, dataset, dataset_id, prefix, pattern, options, accept, status, reason, ingestion_id,
-		created_at FROM sources`
+		created_at, reason_code, cron, time_zone, jitter_minutes, slot_at, next_at FROM sources`
 
 const (
 	sqlLockAccount  = `SELECT pg_advisory_xact_lock(hashtextextended('sources ' || $1::text, 0))`
 	sqlCountSources = `SELECT count(*) FROM sources WHERE account_id = $1`
 	sqlInsertSource = `
-		INSERT INTO sources (account_id, id, token_id, name, connection_id, username, namespace, dataset, prefix, pattern, options, accept, status, reason, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14)`
+		INSERT INTO sources (account_id, id, token_id, name, connection_id, username, namespace, dataset, prefix, pattern, options, accept, status, reason, created_at,
+			cron, time_zone, jitter_minutes, slot_at, next_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $17, $18, $19)`
 	sqlSelectSource  = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2`
 	sqlLockSource    = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2 FOR UPDATE`
 	sqlSelectSources = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-	sqlUpdateStatus  = `UPDATE sources SET status = $3, reason = $4, ingestion_id = $5, token_id = $6 WHERE account_id = $1 AND id = $2`
+	sqlUpdateStatus  = `UPDATE sources SET status = $3, reason = $4, ingestion_id = $5, token_id = $6, reason_code = $7 WHERE account_id = $1 AND id = $2`
 	sqlStopSource    = `
-		UPDATE sources SET status = 'stopped', reason = $3, ingestion_id = $4 WHERE account_id = $1 AND id = $2 AND status = 'active'`
+		UPDATE sources SET status = 'stopped', reason = $3, ingestion_id = $4, reason_code = $5, slot_at = NULL, next_at = NULL
+		WHERE account_id = $1 AND id = $2 AND status = 'active'`
 	sqlDeleteSource = `DELETE FROM sources WHERE account_id = $1 AND id = $2`
 	sqlDeleteFiles  = `DELETE FROM source_files WHERE account_id = $1 AND source_id = $2`
 	sqlDeleteRuns   = `DELETE FROM source_runs WHERE account_id = $1 AND source_id = $2`
@@ -47,11 +50,20 @@ func orNil(id *uuid.UUID) uuid.UUID {
 }
 
 func scanSource(row pgx.CollectableRow) (s Source, err error) {
-	var dataset, ingestion *uuid.UUID
+	var (
+		dataset, ingestion *uuid.UUID
+		jitter             int
+		slot, next         *time.Time
+	)
 
 	err = row.Scan(&s.Account, &s.ID, &s.token, &s.Name, &s.Connection, &s.At.Username, &s.At.Namespace, &s.At.Dataset, &dataset, &s.Prefix, &s.Pattern, &s.Options, &s.Accept,
-		&s.Status, &s.Stop.Reason, &ingestion, &s.CreatedAt)
+		&s.Status, &s.Stop.Reason, &ingestion, &s.CreatedAt, &s.Stop.Code, &s.Schedule.Cron, &s.Schedule.TimeZone, &jitter, &slot, &next)
 	s.dataset, s.Stop.Ingestion = orNil(dataset), orNil(ingestion)
+	s.Schedule.Jitter = time.Duration(jitter) * time.Minute
+
+	if slot != nil && next != nil {
+		s.next = due{*slot, *next}
+	}
 
 	return s, err
 }
@@ -74,7 +86,7 @@ func insertSource(ctx context.Context, tx pgx.Tx, s Source) error {
 	}
 
 	_, err := tx.Exec(ctx, sqlInsertSource, s.Account, s.ID, s.token, s.Name, s.Connection, s.At.Username, s.At.Namespace, s.At.Dataset, s.Prefix, s.Pattern, s.Options, accept,
-		s.Status, s.CreatedAt)
+		s.Status, s.CreatedAt, s.Schedule.Cron, s.Schedule.TimeZone, int(s.Schedule.Jitter/time.Minute), timeOrNull(s.next.slot), timeOrNull(s.next.at))
 
 	return err
 }
@@ -136,14 +148,14 @@ func withRuns(ctx context.Context, q postgres.Querier, account uuid.UUID, rows p
 }
 
 func updateStatus(ctx context.Context, tx pgx.Tx, s Source) error {
-	_, err := tx.Exec(ctx, sqlUpdateStatus, s.Account, s.ID, s.Status, s.Stop.Reason, optional(s.Stop.Ingestion), s.token)
+	_, err := tx.Exec(ctx, sqlUpdateStatus, s.Account, s.ID, s.Status, s.Stop.Reason, optional(s.Stop.Ingestion), s.token, s.Stop.Code)
 
 	return err
 }
 
 // stopSource stops a source that is active, and reports whether it was.
 func stopSource(ctx context.Context, tx pgx.Tx, s Source, why Stop) (bool, error) {
-	done, err := tx.Exec(ctx, sqlStopSource, s.Account, s.ID, why.Reason, optional(why.Ingestion))
+	done, err := tx.Exec(ctx, sqlStopSource, s.Account, s.ID, why.Reason, optional(why.Ingestion), why.Code)
 
 	return done.RowsAffected() > 0, err
 }

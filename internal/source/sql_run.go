@@ -10,11 +10,13 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const sqlRunColumns = `account_id, source_id, id, status, files, rows, bytes, changed, deleted, notes, reason, ingestion_id, created_at, started_at, finished_at FROM source_runs`
+const sqlRunColumns = `account_id, source_id, id, status, files, rows, bytes, changed, deleted, notes, reason, ingestion_id, created_at, started_at, finished_at, slot_at FROM source_runs`
 
 const (
-	sqlInsertRun = `INSERT INTO source_runs (account_id, source_id, id, status, created_at) VALUES ($1, $2, $3, $4, $5)`
-	sqlTrimRuns  = `
+	sqlInsertRun = `
+		INSERT INTO source_runs (account_id, source_id, id, status, created_at, slot_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (account_id, source_id, slot_at) DO NOTHING`
+	sqlTrimRuns = `
 		DELETE FROM source_runs WHERE account_id = $1 AND source_id = $2 AND id < (
 			SELECT id FROM source_runs WHERE account_id = $1 AND source_id = $2 ORDER BY id DESC OFFSET $3 LIMIT 1)`
 	sqlSelectRun  = `SELECT ` + sqlRunColumns + ` WHERE account_id = $1 AND source_id = $2 AND id = $3`
@@ -22,7 +24,7 @@ const (
 		SELECT ` + sqlRunColumns + ` WHERE account_id = $1 AND source_id = $2 AND ($3 = '00000000-0000-0000-0000-000000000000'::uuid OR id < $3)
 		ORDER BY id DESC LIMIT $4`
 	sqlSelectLast = `
-		SELECT r.account_id, r.source_id, r.id, r.status, r.files, r.rows, r.bytes, r.changed, r.deleted, r.notes, r.reason, r.ingestion_id, r.created_at, r.started_at, r.finished_at
+		SELECT r.account_id, r.source_id, r.id, r.status, r.files, r.rows, r.bytes, r.changed, r.deleted, r.notes, r.reason, r.ingestion_id, r.created_at, r.started_at, r.finished_at, r.slot_at
 		FROM unnest($2::uuid[]) AS s(id)
 		CROSS JOIN LATERAL (SELECT ` + sqlRunColumns + ` WHERE account_id = $1 AND source_id = s.id ORDER BY id DESC LIMIT 1) r`
 	sqlLockOpen = `
@@ -40,11 +42,11 @@ const (
 
 func scanRun(row pgx.CollectableRow) (r Run, err error) {
 	var (
-		ingestion         *uuid.UUID
-		started, finished *time.Time
+		ingestion               *uuid.UUID
+		started, finished, slot *time.Time
 	)
 
-	err = row.Scan(&r.account, &r.source, &r.ID, &r.Status, &r.Files, &r.Rows, &r.Bytes, &r.Changed, &r.Deleted, &r.Notes, &r.Stop.Reason, &ingestion, &r.CreatedAt, &started, &finished)
+	err = row.Scan(&r.account, &r.source, &r.ID, &r.Status, &r.Files, &r.Rows, &r.Bytes, &r.Changed, &r.Deleted, &r.Notes, &r.Stop.Reason, &ingestion, &r.CreatedAt, &started, &finished, &slot)
 	r.Stop.Ingestion = orNil(ingestion)
 
 	if started != nil {
@@ -55,18 +57,23 @@ func scanRun(row pgx.CollectableRow) (r Run, err error) {
 		r.FinishedAt = *finished
 	}
 
+	if slot != nil {
+		r.Slot = *slot
+	}
+
 	return r, err
 }
 
-// insertRun also deletes the oldest runs that are too many.
-func insertRun(ctx context.Context, tx pgx.Tx, r Run) error {
-	if _, err := tx.Exec(ctx, sqlInsertRun, r.account, r.source, r.ID, r.Status, r.CreatedAt); err != nil {
-		return err
+// insertRun also deletes the oldest runs that are too many. It reports false if the slot of the run has had one.
+func insertRun(ctx context.Context, tx pgx.Tx, r Run) (bool, error) {
+	done, err := tx.Exec(ctx, sqlInsertRun, r.account, r.source, r.ID, r.Status, r.CreatedAt, timeOrNull(r.Slot))
+	if err != nil || done.RowsAffected() == 0 {
+		return false, err
 	}
 
-	_, err := tx.Exec(ctx, sqlTrimRuns, r.account, r.source, maxRuns-1)
+	_, err = tx.Exec(ctx, sqlTrimRuns, r.account, r.source, maxRuns-1)
 
-	return err
+	return true, err
 }
 
 func selectRun(ctx context.Context, q postgres.Querier, of RunArgs) (*Run, error) {

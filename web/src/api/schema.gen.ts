@@ -2483,6 +2483,7 @@ export interface paths {
          *     | `namespace.shared`, `namespace.unshared` | the same of a namespace |
          *     | `verified.suspended` | `{username, namespace, verifiedId}` |
          *     | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+         *     | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
          *     | `webhook.test`, `webhook.disabled` | `{webhookId}` |
          */
         get: operations["streamEvents"];
@@ -2731,7 +2732,7 @@ export interface paths {
         /**
          * Load the files of a connection into a dataset
          * @description Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
-         *     run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+         *     run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
          *
          *     The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
          */
@@ -2764,8 +2765,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Pause or resume a source
-         * @description `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself.
+         * Pause or resume a source, or change its schedule
+         * @description `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
          */
         patch: operations["updateSource"];
         trace?: never;
@@ -3171,6 +3172,11 @@ export interface components {
             snapshotId?: string;
             /** @description The engine that queries it. */
             engine: string;
+            /**
+             * Format: date-time
+             * @description When a source last asked its other system and the dataset had, or then got, all files that were there, except those that people left out. Absent if no source has loaded into it. It does not say which source, and it stays when the source is paused, stopped or deleted.
+             */
+            refreshedAt?: string;
         };
         /** @description The columns whose values identify a row of the dataset. Absent if none were declared. */
         DatasetKey: {
@@ -4927,7 +4933,7 @@ export interface components {
             nextCursor?: string;
         };
         /** @enum {string} */
-        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "webhook.test" | "webhook.disabled";
+        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "source.stopped" | "webhook.test" | "webhook.disabled";
         /**
          * @description Kind of the other system. Later releases add kinds.
          * @enum {string}
@@ -5028,11 +5034,41 @@ export interface components {
             pattern?: string | null;
             options?: components["schemas"]["IngestionOptions"] | null;
             accept?: components["schemas"]["AcceptedDoubts"];
+            schedule?: components["schemas"]["NewSchedule"] | null;
         };
         SourceChange: {
             /** @description Whether the source may run. */
-            active: boolean;
+            active?: boolean | null;
+            /** @description The new schedule; `{}` removes the schedule. */
+            schedule?: components["schemas"]["NewSchedule"] | null;
         };
+        /** @description When the source runs by itself. Without `cron` never. */
+        NewSchedule: {
+            /**
+             * @description Five fields: minute, hour, day of the month, month, day of the week (0 and 7 are Sunday). A field is `*` or a list of numbers, ranges and steps such as `1,5-10,*\/15`;
+             *     months and days of the week have names too, such as `jan` and `mon-fri`. If neither field of days begins with `*`, one of them has to match.
+             */
+            cron?: string | null;
+            /** @description Name of the time zone of `cron`, such as `Europe/Vienna`. Required with `cron`. */
+            timeZone?: string | null;
+            /**
+             * Format: int32
+             * @description Each source runs later than `cron` says by a fixed time of its own below this.
+             */
+            jitterMinutes?: number | null;
+        };
+        Schedule: {
+            cron: string;
+            timeZone: string;
+            /** Format: int32 */
+            jitterMinutes: number;
+        };
+        /**
+         * @description `doubt`: a file waits for somebody; `file`: a file cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
+         *     or the account is no longer valid. Later releases add codes.
+         * @enum {string}
+         */
+        SourceReasonCode: "doubt" | "file" | "dataset" | "connection" | "credential";
         /**
          * @description `paused` by its owner, or `stopped` by the service until somebody decides.
          * @enum {string}
@@ -5056,11 +5092,18 @@ export interface components {
             status: components["schemas"]["SourceStatus"];
             /** @description Why the source is stopped. */
             reason?: string;
+            reasonCode?: components["schemas"]["SourceReasonCode"];
             /**
              * Format: uuid
              * @description The ingestion that stopped the source.
              */
             ingestionId?: string;
+            schedule?: components["schemas"]["Schedule"];
+            /**
+             * Format: date-time
+             * @description When the source runs by itself. Absent without a schedule and while it is paused or stopped.
+             */
+            nextRunAt?: string;
             lastRun?: components["schemas"]["SourceRun"];
             /** Format: date-time */
             createdAt: string;
@@ -5108,6 +5151,11 @@ export interface components {
              * @description The ingestion that stopped the run.
              */
             ingestionId?: string;
+            /**
+             * Format: date-time
+             * @description The time of the schedule. Absent if somebody asked for the run.
+             */
+            slotAt?: string;
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -11756,7 +11804,12 @@ export interface operations {
                  *       "namespace": "shop",
                  *       "datasetName": "orders",
                  *       "prefix": "orders/",
-                 *       "pattern": "*.csv"
+                 *       "pattern": "*.csv",
+                 *       "schedule": {
+                 *         "cron": "0 3 * * *",
+                 *         "timeZone": "Europe/Vienna",
+                 *         "jitterMinutes": 10
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["NewSource"];

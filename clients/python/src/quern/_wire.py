@@ -1010,7 +1010,7 @@ class Version(TypedDict):
     a2aVersion: str
 
 
-NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'webhook.test', 'webhook.disabled']
+NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'source.stopped', 'webhook.test', 'webhook.disabled']
 
 
 ConnectionKind: TypeAlias = Literal['s3']
@@ -1061,8 +1061,23 @@ class ConnectionFileList(TypedDict):
     nextCursor: NotRequired[str]
 
 
-class SourceChange(TypedDict):
-    active: bool
+class NewSchedule(TypedDict):
+    """
+    When the source runs by itself. Without `cron` never.
+    """
+
+    cron: NotRequired[str]
+    timeZone: NotRequired[str]
+    jitterMinutes: NotRequired[int]
+
+
+class Schedule(TypedDict):
+    cron: str
+    timeZone: str
+    jitterMinutes: int
+
+
+SourceReasonCode: TypeAlias = Literal['doubt', 'file', 'dataset', 'connection', 'credential']
 
 
 SourceStatus: TypeAlias = Literal['active', 'paused', 'stopped']
@@ -1494,6 +1509,12 @@ class NewSource(TypedDict):
     pattern: NotRequired[str]
     options: NotRequired[IngestionOptions]
     accept: NotRequired[AcceptedDoubts]
+    schedule: NotRequired[NewSchedule]
+
+
+class SourceChange(TypedDict):
+    active: NotRequired[bool]
+    schedule: NotRequired[NewSchedule]
 
 
 class SourceRun(TypedDict):
@@ -1507,6 +1528,7 @@ class SourceRun(TypedDict):
     notes: NotRequired[list[SourceNote]]
     reason: NotRequired[str]
     ingestionId: NotRequired[str]
+    slotAt: NotRequired[str]
     createdAt: str
     startedAt: NotRequired[str]
     finishedAt: NotRequired[str]
@@ -1579,6 +1601,7 @@ class DatasetMetadata(TypedDict):
     key: NotRequired[DatasetKey]
     snapshotId: NotRequired[str]
     engine: str
+    refreshedAt: NotRequired[str]
 
 
 class ImportedSemantics(TypedDict):
@@ -1727,7 +1750,10 @@ class Source(TypedDict):
     accept: NotRequired[list[str]]
     status: SourceStatus
     reason: NotRequired[str]
+    reasonCode: NotRequired[SourceReasonCode]
     ingestionId: NotRequired[str]
+    schedule: NotRequired[Schedule]
+    nextRunAt: NotRequired[str]
     lastRun: NotRequired[SourceRun]
     createdAt: str
 
