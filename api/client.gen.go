@@ -293,12 +293,15 @@ func (e ColumnRole) Valid() bool {
 
 // Defines values for ConnectionKind.
 const (
-	S3 ConnectionKind = "s3"
+	Postgresql ConnectionKind = "postgresql"
+	S3         ConnectionKind = "s3"
 )
 
 // Valid indicates whether the value is a known member of the ConnectionKind enum.
 func (e ConnectionKind) Valid() bool {
 	switch e {
+	case Postgresql:
+		return true
 	case S3:
 		return true
 	default:
@@ -843,6 +846,24 @@ func (e Outcome) Valid() bool {
 	case OutcomeRefused:
 		return true
 	case OutcomeWithheld:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PostgresSSLMode.
+const (
+	Disable    PostgresSSLMode = "disable"
+	VerifyFull PostgresSSLMode = "verify-full"
+)
+
+// Valid indicates whether the value is a known member of the PostgresSSLMode enum.
+func (e PostgresSSLMode) Valid() bool {
+	switch e {
+	case Disable:
+		return true
+	case VerifyFull:
 		return true
 	default:
 		return false
@@ -2004,18 +2025,19 @@ type CompletedFile struct {
 	Size        int64              `json:"size"`
 }
 
-// Connection defines model for Connection.
+// Connection Has the settings of its kind.
 type Connection struct {
 	CreatedAt time.Time          `json:"createdAt"`
 	ID        openapi_types.UUID `json:"id"`
 
-	// Kind Kind of the other system. Later releases add kinds.
-	Kind ConnectionKind `json:"kind"`
-	Name string         `json:"name"`
+	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
+	Kind       ConnectionKind    `json:"kind"`
+	Name       string            `json:"name"`
+	Postgresql *PostgresSettings `json:"postgresql,omitempty"`
 
 	// Problem Why the last try did not work.
 	Problem *ConnectionProblem `json:"problem,omitempty"`
-	S3      S3Settings         `json:"s3"`
+	S3      *S3Settings        `json:"s3,omitempty"`
 
 	// TestedAt When it was tried last.
 	TestedAt time.Time `json:"testedAt"`
@@ -2026,6 +2048,9 @@ type ConnectionChange struct {
 	// AccessKeyID Only together with secretAccessKey.
 	AccessKeyID *string     `json:"accessKeyId,omitempty"`
 	Name        *ObjectName `json:"name,omitempty"`
+
+	// Password Of a connection to a database.
+	Password *string `json:"password,omitempty"`
 
 	// SecretAccessKey Only together with accessKeyId.
 	SecretAccessKey *string `json:"secretAccessKey,omitempty"`
@@ -2048,7 +2073,7 @@ type ConnectionFileList struct {
 	NextCursor *string          `json:"nextCursor,omitempty"`
 }
 
-// ConnectionKind Kind of the other system. Later releases add kinds.
+// ConnectionKind Kind of the other system, and name of the field with its settings. Later releases add kinds.
 type ConnectionKind string
 
 // ConnectionList defines model for ConnectionList.
@@ -2059,7 +2084,7 @@ type ConnectionList struct {
 
 // ConnectionProblem Why the last try did not work.
 type ConnectionProblem struct {
-	// Code `address`, `host`, `connect`, `tls`, `timeout`, `refused`, `missing`, `answer` or `key`. Later releases may add codes.
+	// Code `address`, `host`, `connect`, `tls`, `timeout`, `refused`, `missing`, `version`, `answer` or `key`. Later releases may add codes.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
@@ -2818,14 +2843,15 @@ type NewBenchmark struct {
 // NewBenchmarkMode What answers the questions. `model` if the service has a model, otherwise `rules`.
 type NewBenchmarkMode string
 
-// NewConnection defines model for NewConnection.
+// NewConnection Has the settings of its kind, and no others.
 type NewConnection struct {
-	// Kind Kind of the other system. Later releases add kinds.
+	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
 	Kind ConnectionKind `json:"kind"`
 
 	// Name Name of the connection, compared without case.
-	Name ObjectName    `json:"name"`
-	S3   NewS3Settings `json:"s3"`
+	Name       ObjectName           `json:"name"`
+	Postgresql *NewPostgresSettings `json:"postgresql,omitempty"`
+	S3         *NewS3Settings       `json:"s3,omitempty"`
 }
 
 // NewIngestion defines model for NewIngestion.
@@ -2859,6 +2885,24 @@ type NewNamespace struct {
 
 // NewNamespaceExposure What external models may see; set by the server's configuration if absent.
 type NewNamespaceExposure string
+
+// NewPostgresSettings defines model for NewPostgresSettings.
+type NewPostgresSettings struct {
+	Database string `json:"database"`
+
+	// Host Name or address of the server. One host, no socket.
+	Host string `json:"host"`
+
+	// Password Stored encrypted and never returned.
+	Password string `json:"password"`
+
+	// Port 5432 if absent.
+	Port    *int32           `json:"port,omitempty"`
+	SslMode *PostgresSSLMode `json:"sslMode,omitempty"`
+
+	// User A role that only reads is enough, and safer.
+	User string `json:"user"`
+}
 
 // NewRows defines model for NewRows.
 type NewRows struct {
@@ -3109,6 +3153,20 @@ type PieceList struct {
 
 	// End The end of the result as one file. Absent if the file ends with the last piece.
 	End *PieceEnd `json:"end,omitempty"`
+}
+
+// PostgresSSLMode `verify-full`, which is the default: TLS, and the certificate must be valid for the host. `disable`: without TLS, only in networks that the operator allows.
+type PostgresSSLMode string
+
+// PostgresSettings defines model for PostgresSettings.
+type PostgresSettings struct {
+	Database string `json:"database"`
+	Host     string `json:"host"`
+	Port     int32  `json:"port"`
+
+	// SslMode `verify-full`, which is the default: TLS, and the certificate must be valid for the host. `disable`: without TLS, only in networks that the operator allows.
+	SslMode PostgresSSLMode `json:"sslMode"`
+	User    string          `json:"user"`
 }
 
 // PrepareUpload defines model for PrepareUpload.
@@ -5157,9 +5215,9 @@ type ClientInterface interface {
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnections(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnectionWithBody Connect to a bucket from which data can be fetched
+	// CreateConnectionWithBody Connect to a bucket or a database from which data can be fetched
 	//
-	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -5168,9 +5226,9 @@ type ClientInterface interface {
 	// Corresponds with POST /connections (the `CreateConnection` operationId).
 	CreateConnectionWithBody(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnection Connect to a bucket from which data can be fetched
+	// CreateConnection Connect to a bucket or a database from which data can be fetched
 	//
-	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -5216,7 +5274,7 @@ type ClientInterface interface {
 
 	// TestConnection Try a connection
 	//
-	// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+	// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
 	//
 	// Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
 	TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6940,9 +6998,9 @@ func (c *Client) ListConnections(ctx context.Context, params *ListConnectionsPar
 	return c.Client.Do(req)
 }
 
-// CreateConnectionWithBody Connect to a bucket from which data can be fetched
+// CreateConnectionWithBody Connect to a bucket or a database from which data can be fetched
 //
-// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -6961,9 +7019,9 @@ func (c *Client) CreateConnectionWithBody(ctx context.Context, params *CreateCon
 	return c.Client.Do(req)
 }
 
-// CreateConnection Connect to a bucket from which data can be fetched
+// CreateConnection Connect to a bucket or a database from which data can be fetched
 //
-// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -7069,7 +7127,7 @@ func (c *Client) ListConnectionFiles(ctx context.Context, connectionID Connectio
 
 // TestConnection Try a connection
 //
-// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
 //
 // Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
 func (c *Client) TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17446,9 +17504,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnectionsWithResponse(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*ListConnectionsResponse, error)
 
-	// CreateConnectionWithBodyWithResponse Connect to a bucket from which data can be fetched
+	// CreateConnectionWithBodyWithResponse Connect to a bucket or a database from which data can be fetched
 	//
-	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -17457,9 +17515,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /connections (the `CreateConnection` operationId).
 	CreateConnectionWithBodyWithResponse(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectionResponse, error)
 
-	// CreateConnectionWithResponse Connect to a bucket from which data can be fetched
+	// CreateConnectionWithResponse Connect to a bucket or a database from which data can be fetched
 	//
-	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -17511,7 +17569,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestConnectionWithResponse Try a connection
 	//
-	// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+	// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -26226,9 +26284,9 @@ func (c *ClientWithResponses) ListConnectionsWithResponse(ctx context.Context, p
 	return ParseListConnectionsResponse(rsp)
 }
 
-// CreateConnectionWithBodyWithResponse Connect to a bucket from which data can be fetched
+// CreateConnectionWithBodyWithResponse Connect to a bucket or a database from which data can be fetched
 //
-// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -26243,9 +26301,9 @@ func (c *ClientWithResponses) CreateConnectionWithBodyWithResponse(ctx context.C
 	return ParseCreateConnectionResponse(rsp)
 }
 
-// CreateConnectionWithResponse Connect to a bucket from which data can be fetched
+// CreateConnectionWithResponse Connect to a bucket or a database from which data can be fetched
 //
-// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -26333,7 +26391,7 @@ func (c *ClientWithResponses) ListConnectionFilesWithResponse(ctx context.Contex
 
 // TestConnectionWithResponse Try a connection
 //
-// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
 //
 // Returns a wrapper object for the known response body format(s).
 //
