@@ -852,6 +852,24 @@ func (e Outcome) Valid() bool {
 	}
 }
 
+// Defines values for PostgresRowsMode.
+const (
+	Full    PostgresRowsMode = "full"
+	Growing PostgresRowsMode = "growing"
+)
+
+// Valid indicates whether the value is a known member of the PostgresRowsMode enum.
+func (e PostgresRowsMode) Valid() bool {
+	switch e {
+	case Full:
+		return true
+	case Growing:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PostgresSSLMode.
 const (
 	Disable    PostgresSSLMode = "disable"
@@ -1121,6 +1139,7 @@ func (e SnapshotOperation) Valid() bool {
 
 // Defines values for SourceNoteEvent.
 const (
+	AsText  SourceNoteEvent = "asText"
 	Changed SourceNoteEvent = "changed"
 	Deleted SourceNoteEvent = "deleted"
 )
@@ -1128,6 +1147,8 @@ const (
 // Valid indicates whether the value is a known member of the SourceNoteEvent enum.
 func (e SourceNoteEvent) Valid() bool {
 	switch e {
+	case AsText:
+		return true
 	case Changed:
 		return true
 	case Deleted:
@@ -2886,6 +2907,33 @@ type NewNamespace struct {
 // NewNamespaceExposure What external models may see; set by the server's configuration if absent.
 type NewNamespaceExposure string
 
+// NewPostgresRows The rows of a database that a source loads. Either `table` or `query`.
+type NewPostgresRows struct {
+	// AsText Columns that are loaded as text, because some of their values have no exact counterpart, such as infinity.
+	AsText *[]string `json:"asText,omitempty"`
+
+	// CursorColumn For `growing`: a column whose value grows when a row is added or changed. A whole number, a date or a time.
+	CursorColumn *string `json:"cursorColumn,omitempty"`
+
+	// Key For `growing`: the columns that identify a row. Rows with the same key are replaced. If absent, the key of the dataset; without one, rows are appended.
+	Key *[]string `json:"key,omitempty"`
+
+	// Mode `full`: each run replaces the rows of the dataset. `growing`: each run loads the rows whose `cursorColumn` is as high as before or higher.
+	Mode PostgresRowsMode `json:"mode"`
+
+	// Overlap For `growing`: how far before the highest value each run begins, because rows can become visible late. A number, or a duration such as `10m` or `48h`. 0 if absent.
+	Overlap *string `json:"overlap,omitempty"`
+
+	// Query One SELECT, which runs in a transaction that only reads.
+	Query *string `json:"query,omitempty"`
+
+	// Schema Schema of the table, written exactly; `public` if absent.
+	Schema *string `json:"schema,omitempty"`
+
+	// Table A table or a view, written exactly.
+	Table *string `json:"table,omitempty"`
+}
+
 // NewPostgresSettings defines model for NewPostgresSettings.
 type NewPostgresSettings struct {
 	Database string `json:"database"`
@@ -2958,6 +3006,9 @@ type NewSource struct {
 	// Pattern Only files that match: `*` means any characters except `/`, `?` one character, `[a-z]` one of these. A pattern without `/` is compared with the last part of the
 	// path, another one with the path after `prefix`. If absent, all files.
 	Pattern *string `json:"pattern,omitempty"`
+
+	// Postgresql The rows of a database that a source loads. Either `table` or `query`.
+	Postgresql *NewPostgresRows `json:"postgresql,omitempty"`
 
 	// Prefix Only files whose paths begin with this, relative to the prefix of the connection.
 	Prefix *string `json:"prefix,omitempty"`
@@ -3154,6 +3205,26 @@ type PieceList struct {
 	// End The end of the result as one file. Absent if the file ends with the last piece.
 	End *PieceEnd `json:"end,omitempty"`
 }
+
+// PostgresRows defines model for PostgresRows.
+type PostgresRows struct {
+	AsText *[]string `json:"asText,omitempty"`
+
+	// Cursor The highest value of `cursorColumn` that is loaded.
+	Cursor       *string   `json:"cursor,omitempty"`
+	CursorColumn *string   `json:"cursorColumn,omitempty"`
+	Key          *[]string `json:"key,omitempty"`
+
+	// Mode `full`: each run replaces the rows of the dataset. `growing`: each run loads the rows whose `cursorColumn` is as high as before or higher.
+	Mode    PostgresRowsMode `json:"mode"`
+	Overlap *string          `json:"overlap,omitempty"`
+	Query   *string          `json:"query,omitempty"`
+	Schema  *string          `json:"schema,omitempty"`
+	Table   *string          `json:"table,omitempty"`
+}
+
+// PostgresRowsMode `full`: each run replaces the rows of the dataset. `growing`: each run loads the rows whose `cursorColumn` is as high as before or higher.
+type PostgresRowsMode string
 
 // PostgresSSLMode `verify-full`, which is the default: TLS, and the certificate must be valid for the host. `disable`: without TLS, only in networks that the operator allows.
 type PostgresSSLMode string
@@ -3722,9 +3793,10 @@ type Source struct {
 	Namespace   string              `json:"namespace"`
 
 	// Options How to read the files. What is absent is detected.
-	Options *IngestionOptions `json:"options,omitempty"`
-	Pattern string            `json:"pattern"`
-	Prefix  string            `json:"prefix"`
+	Options    *IngestionOptions `json:"options,omitempty"`
+	Pattern    string            `json:"pattern"`
+	Postgresql *PostgresRows     `json:"postgresql,omitempty"`
+	Prefix     string            `json:"prefix"`
 
 	// Reason Why the source is stopped.
 	Reason *string `json:"reason,omitempty"`
@@ -3750,11 +3822,14 @@ type SourceList struct {
 
 // SourceNote defines model for SourceNote.
 type SourceNote struct {
+	// Event `changed` or `deleted` for a file. `asText` for a column that has become text, because its type has no exact counterpart.
 	Event SourceNoteEvent `json:"event"`
-	Path  string          `json:"path"`
+
+	// Path A file, or for `asText` a column and its type.
+	Path string `json:"path"`
 }
 
-// SourceNoteEvent defines model for SourceNote.Event.
+// SourceNoteEvent `changed` or `deleted` for a file. `asText` for a column that has become text, because its type has no exact counterpart.
 type SourceNoteEvent string
 
 // SourceRun defines model for SourceRun.
@@ -3777,7 +3852,7 @@ type SourceRun struct {
 	// IngestionID The ingestion that stopped the run.
 	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
 
-	// Notes The first files that are changed or deleted.
+	// Notes The first files that are changed or deleted, and the first columns that have become text.
 	Notes *[]SourceNote `json:"notes,omitempty"`
 
 	// Reason Why the run stopped or failed.
@@ -6548,10 +6623,13 @@ type ClientInterface interface {
 	// Corresponds with GET /sources (the `ListSources` operationId).
 	ListSources(ctx context.Context, params *ListSourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateSourceWithBody Load the files of a connection into a dataset
+	// CreateSourceWithBody Load the files or the rows of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+	// loaded exactly.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -6560,10 +6638,13 @@ type ClientInterface interface {
 	// Corresponds with POST /sources (the `CreateSource` operationId).
 	CreateSourceWithBody(ctx context.Context, params *CreateSourceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateSource Load the files of a connection into a dataset
+	// CreateSource Load the files or the rows of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+	// loaded exactly.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -9541,10 +9622,13 @@ func (c *Client) ListSources(ctx context.Context, params *ListSourcesParams, req
 	return c.Client.Do(req)
 }
 
-// CreateSourceWithBody Load the files of a connection into a dataset
+// CreateSourceWithBody Load the files or the rows of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+// loaded exactly.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -9563,10 +9647,13 @@ func (c *Client) CreateSourceWithBody(ctx context.Context, params *CreateSourceP
 	return c.Client.Do(req)
 }
 
-// CreateSource Load the files of a connection into a dataset
+// CreateSource Load the files or the rows of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+// loaded exactly.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -18959,10 +19046,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /sources (the `ListSources` operationId).
 	ListSourcesWithResponse(ctx context.Context, params *ListSourcesParams, reqEditors ...RequestEditorFn) (*ListSourcesResponse, error)
 
-	// CreateSourceWithBodyWithResponse Load the files of a connection into a dataset
+	// CreateSourceWithBodyWithResponse Load the files or the rows of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+	// loaded exactly.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -18971,10 +19061,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /sources (the `CreateSource` operationId).
 	CreateSourceWithBodyWithResponse(ctx context.Context, params *CreateSourceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSourceResponse, error)
 
-	// CreateSourceWithResponse Load the files of a connection into a dataset
+	// CreateSourceWithResponse Load the files or the rows of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+	// loaded exactly.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -28465,10 +28558,13 @@ func (c *ClientWithResponses) ListSourcesWithResponse(ctx context.Context, param
 	return ParseListSourcesResponse(rsp)
 }
 
-// CreateSourceWithBodyWithResponse Load the files of a connection into a dataset
+// CreateSourceWithBodyWithResponse Load the files or the rows of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+// loaded exactly.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -28483,10 +28579,13 @@ func (c *ClientWithResponses) CreateSourceWithBodyWithResponse(ctx context.Conte
 	return ParseCreateSourceResponse(rsp)
 }
 
-// CreateSourceWithResponse Load the files of a connection into a dataset
+// CreateSourceWithResponse Load the files or the rows of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+// loaded exactly.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //

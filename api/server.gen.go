@@ -262,7 +262,7 @@ type ServerInterface interface {
 	// ListSources List the caller's sources
 	// (GET /sources)
 	ListSources(w http.ResponseWriter, r *http.Request, params ListSourcesParams)
-	// CreateSource Load the files of a connection into a dataset
+	// CreateSource Load the files or the rows of a connection into a dataset
 	// (POST /sources)
 	CreateSource(w http.ResponseWriter, r *http.Request, params CreateSourceParams)
 	// DeleteSource Delete a source with its history
@@ -10311,7 +10311,7 @@ type StrictServerInterface interface {
 	// ListSources List the caller's sources
 	// (GET /sources)
 	ListSources(ctx context.Context, request ListSourcesRequestObject) (ListSourcesResponseObject, error)
-	// CreateSource Load the files of a connection into a dataset
+	// CreateSource Load the files or the rows of a connection into a dataset
 	// (POST /sources)
 	CreateSource(ctx context.Context, request CreateSourceRequestObject) (CreateSourceResponseObject, error)
 	// DeleteSource Delete a source with its history

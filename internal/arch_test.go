@@ -39,8 +39,8 @@ func allowed() map[string][]string {
 		"internal/guard":      {},
 		"internal/extract":    {},
 		"internal/source": {
-			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/fault", "internal/ingest", "internal/job", "internal/postgres",
-			"internal/upload",
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/extract", "internal/fault", "internal/ingest", "internal/job", "internal/lake",
+			"internal/postgres", "internal/upload",
 		},
 
 		"internal/exchange": {"internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/verified"},

@@ -63,6 +63,7 @@ func (p *program) sourceAdd() *cobra.Command {
 	var (
 		from, prefix, pattern string
 		wish                  uploadWish
+		rows                  rowsFlags
 		texts                 = map[string]*string{}
 	)
 
@@ -86,6 +87,14 @@ func (p *program) sourceAdd() *cobra.Command {
 			Pattern: given[string](pattern), Options: &wish.options,
 		}
 
+		if rows.given() {
+			if wanted.Postgresql, err = rows.read(); err != nil {
+				return err
+			}
+
+			wanted.Options = nil
+		}
+
 		if len(wish.accept) > 0 {
 			codes := make([]api.DoubtCode, len(wish.accept))
 			for i, code := range wish.accept {
@@ -100,13 +109,14 @@ func (p *program) sourceAdd() *cobra.Command {
 			return err
 		}
 
-		return p.done("Added the source %s. `quern source run %s` loads its files into %s.", p.out.clean(made.Name), p.out.clean(made.Name), at)
+		return p.done("Added the source %s. `quern source run %s` loads into %s.", p.out.clean(made.Name), p.out.clean(made.Name), at)
 	})
 	flags := command.Flags()
 	flags.StringVar(&from, "connection", "", "name or id of the connection")
 	flags.StringVar(&prefix, "prefix", "", "only files whose paths begin with this")
 	flags.StringVar(&pattern, "pattern", "", "only files that match this, such as '*.csv'; without / it is compared with the last part of the path")
 	wish.flags(command, texts)
+	rows.add(command)
 
 	return command
 }
@@ -155,7 +165,12 @@ func (p *program) sourceRun() *cobra.Command {
 // ranSource prints how a run has ended.
 func (p *program) ranSource(found api.Source, run api.SourceRun) error {
 	err := one(p, run, func() {
-		p.out.printf("Loaded %s with %s.\n", counted(run.Files, "file", "files"), counted(run.Rows, "row", "rows"))
+		if found.Postgresql != nil {
+			p.out.printf("Loaded %s.\n", counted(run.Rows, "row", "rows"))
+		} else {
+			p.out.printf("Loaded %s with %s.\n", counted(run.Files, "file", "files"), counted(run.Rows, "row", "rows"))
+		}
+
 		p.printNotes(run)
 	}, runColumns()...)
 	if err != nil || run.Status == api.SourceRunStatusCompleted {
@@ -224,7 +239,7 @@ func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UU
 		return one(p, found, nil, sourceColumns()...)
 	}
 
-	p.out.printf("%s loads %s%s into %s/%s/%s: %s\n", p.out.clean(found.Name), p.out.clean(found.Prefix), p.out.clean(found.Pattern), p.out.clean(found.Username), p.out.clean(found.Namespace), p.out.clean(found.DatasetName), string(found.Status))
+	p.out.printf("%s loads %s into %s/%s/%s: %s\n", p.out.clean(found.Name), p.out.clean(loaded(found)), p.out.clean(found.Username), p.out.clean(found.Namespace), p.out.clean(found.DatasetName), string(found.Status))
 
 	if found.Reason != nil {
 		p.out.printf("%s\n", p.out.clean(*found.Reason))
@@ -256,7 +271,7 @@ func sourceColumns() []column[api.Source] {
 		{"name", func(s api.Source) any { return s.Name }},
 		{"status", func(s api.Source) any { return string(s.Status) }},
 		{"dataset", func(s api.Source) any { return s.Username + "/" + s.Namespace + "/" + s.DatasetName }},
-		{"files", func(s api.Source) any { return s.Prefix + s.Pattern }},
+		{"loads", func(s api.Source) any { return loaded(s) }},
 		{"last run", func(s api.Source) any {
 			if s.LastRun == nil {
 				return ""

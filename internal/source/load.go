@@ -81,6 +81,14 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 		return err
 	}
 
+	if w.source.Rows != nil {
+		if err := w.loadRows(ctx); err != nil {
+			return err
+		}
+
+		return w.complete(ctx)
+	}
+
 	store, done, err := w.Connections.Open(ctx, w.who, w.source.Connection)
 
 	switch {
@@ -104,10 +112,15 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 		return err
 	}
 
+	return w.complete(ctx)
+}
+
+// complete records that the run has ended.
+func (w *working) complete(ctx context.Context) error {
 	end := w.run
 	end.Status, end.FinishedAt = RunCompleted, w.now()
 
-	return lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return finishRun(ctx, tx, end) })
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return finishRun(ctx, tx, end) })
 }
 
 // record is Lease.Record for a run that may continue: its source exists and is active.

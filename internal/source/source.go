@@ -55,6 +55,8 @@ type Source struct {
 	Pattern    string
 	Options    ingest.Options
 	Accept     []string // codes of doubts that do not stop the source
+	Rows       *Rows    // of a database; nil for a source of files
+	Cursor     string   // highest value of the cursor column that is loaded
 	Status     Status
 	Stop       Stop
 	LastRun    *Run
@@ -62,6 +64,7 @@ type Source struct {
 
 	token   uuid.UUID // that acts; uuid.Nil for a person who signed in
 	dataset uuid.UUID // of the first load; uuid.Nil before it
+	load    *load     // of rows, in progress
 }
 
 // Stop is why a source or a run has stopped.
@@ -102,6 +105,7 @@ type Want struct {
 	Pattern    string
 	Options    ingest.Options
 	Accept     []string
+	Rows       *Rows
 	Once       auth.Once
 }
 
@@ -132,17 +136,18 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 	}
 
 	want.At.Username = who.NameOf(want.At.Username)
-	draft := Source{
-		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern,
-		Options: want.Options, Accept: want.Accept, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
-	}
 
-	if _, err := s.Connections.Get(ctx, who, want.Connection); err != nil {
+	if err := s.checkRows(ctx, who, &want); err != nil {
 		if fault.Is(err, fault.NotFound) {
 			err = fault.New(fault.NotFound, "You have no connection with this id. GET /connections lists yours.")
 		}
 
 		return Source{}, err
+	}
+
+	draft := Source{
+		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern,
+		Options: want.Options, Accept: want.Accept, Rows: want.Rows, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
 	}
 
 	err = s.DB.InTx(ctx, func(tx postgres.Tx) error {

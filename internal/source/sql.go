@@ -9,15 +9,15 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const sqlColumns = `account_id, id, token_id, name, connection_id, username, namespace, dataset, dataset_id, prefix, pattern, options, accept, status, reason, ingestion_id,
-		created_at FROM sources`
+const sqlColumns = `account_id, id, token_id, name, connection_id, username, namespace, dataset, dataset_id, prefix, pattern, options, accept, reads, cursor, load, status, reason,
+		ingestion_id, created_at FROM sources`
 
 const (
 	sqlLockAccount  = `SELECT pg_advisory_xact_lock(hashtextextended('sources ' || $1::text, 0))`
 	sqlCountSources = `SELECT count(*) FROM sources WHERE account_id = $1`
 	sqlInsertSource = `
-		INSERT INTO sources (account_id, id, token_id, name, connection_id, username, namespace, dataset, prefix, pattern, options, accept, status, reason, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14)`
+		INSERT INTO sources (account_id, id, token_id, name, connection_id, username, namespace, dataset, prefix, pattern, options, accept, status, reason, created_at, reads)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15)`
 	sqlSelectSource  = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2`
 	sqlLockSource    = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2 FOR UPDATE`
 	sqlSelectSources = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`
@@ -50,7 +50,7 @@ func scanSource(row pgx.CollectableRow) (s Source, err error) {
 	var dataset, ingestion *uuid.UUID
 
 	err = row.Scan(&s.Account, &s.ID, &s.token, &s.Name, &s.Connection, &s.At.Username, &s.At.Namespace, &s.At.Dataset, &dataset, &s.Prefix, &s.Pattern, &s.Options, &s.Accept,
-		&s.Status, &s.Stop.Reason, &ingestion, &s.CreatedAt)
+		&s.Rows, &s.Cursor, &s.load, &s.Status, &s.Stop.Reason, &ingestion, &s.CreatedAt)
 	s.dataset, s.Stop.Ingestion = orNil(dataset), orNil(ingestion)
 
 	return s, err
@@ -74,7 +74,7 @@ func insertSource(ctx context.Context, tx pgx.Tx, s Source) error {
 	}
 
 	_, err := tx.Exec(ctx, sqlInsertSource, s.Account, s.ID, s.token, s.Name, s.Connection, s.At.Username, s.At.Namespace, s.At.Dataset, s.Prefix, s.Pattern, s.Options, accept,
-		s.Status, s.CreatedAt)
+		s.Status, s.CreatedAt, s.Rows)
 
 	return err
 }
