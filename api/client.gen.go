@@ -293,12 +293,15 @@ func (e ColumnRole) Valid() bool {
 
 // Defines values for ConnectionKind.
 const (
-	S3 ConnectionKind = "s3"
+	Postgresql ConnectionKind = "postgresql"
+	S3         ConnectionKind = "s3"
 )
 
 // Valid indicates whether the value is a known member of the ConnectionKind enum.
 func (e ConnectionKind) Valid() bool {
 	switch e {
+	case Postgresql:
+		return true
 	case S3:
 		return true
 	default:
@@ -852,6 +855,42 @@ func (e Outcome) Valid() bool {
 	}
 }
 
+// Defines values for PostgresRowsMode.
+const (
+	Full    PostgresRowsMode = "full"
+	Growing PostgresRowsMode = "growing"
+)
+
+// Valid indicates whether the value is a known member of the PostgresRowsMode enum.
+func (e PostgresRowsMode) Valid() bool {
+	switch e {
+	case Full:
+		return true
+	case Growing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PostgresSSLMode.
+const (
+	Disable    PostgresSSLMode = "disable"
+	VerifyFull PostgresSSLMode = "verify-full"
+)
+
+// Valid indicates whether the value is a known member of the PostgresSSLMode enum.
+func (e PostgresSSLMode) Valid() bool {
+	switch e {
+	case Disable:
+		return true
+	case VerifyFull:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for QueryMetadataTruncatedBy.
 const (
 	QueryMetadataTruncatedByBytes QueryMetadataTruncatedBy = "bytes"
@@ -1103,6 +1142,7 @@ func (e SnapshotOperation) Valid() bool {
 
 // Defines values for SourceNoteEvent.
 const (
+	AsText  SourceNoteEvent = "asText"
 	Changed SourceNoteEvent = "changed"
 	Deleted SourceNoteEvent = "deleted"
 )
@@ -1110,6 +1150,8 @@ const (
 // Valid indicates whether the value is a known member of the SourceNoteEvent enum.
 func (e SourceNoteEvent) Valid() bool {
 	switch e {
+	case AsText:
+		return true
 	case Changed:
 		return true
 	case Deleted:
@@ -2034,18 +2076,19 @@ type CompletedFile struct {
 	Size        int64              `json:"size"`
 }
 
-// Connection defines model for Connection.
+// Connection Has the settings of its kind.
 type Connection struct {
 	CreatedAt time.Time          `json:"createdAt"`
 	ID        openapi_types.UUID `json:"id"`
 
-	// Kind Kind of the other system. Later releases add kinds.
-	Kind ConnectionKind `json:"kind"`
-	Name string         `json:"name"`
+	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
+	Kind       ConnectionKind    `json:"kind"`
+	Name       string            `json:"name"`
+	Postgresql *PostgresSettings `json:"postgresql,omitempty"`
 
 	// Problem Why the last try did not work.
 	Problem *ConnectionProblem `json:"problem,omitempty"`
-	S3      S3Settings         `json:"s3"`
+	S3      *S3Settings        `json:"s3,omitempty"`
 
 	// TestedAt When it was tried last.
 	TestedAt time.Time `json:"testedAt"`
@@ -2056,6 +2099,9 @@ type ConnectionChange struct {
 	// AccessKeyID Only together with secretAccessKey.
 	AccessKeyID *string     `json:"accessKeyId,omitempty"`
 	Name        *ObjectName `json:"name,omitempty"`
+
+	// Password Of a connection to a database.
+	Password *string `json:"password,omitempty"`
 
 	// SecretAccessKey Only together with accessKeyId.
 	SecretAccessKey *string `json:"secretAccessKey,omitempty"`
@@ -2078,7 +2124,7 @@ type ConnectionFileList struct {
 	NextCursor *string          `json:"nextCursor,omitempty"`
 }
 
-// ConnectionKind Kind of the other system. Later releases add kinds.
+// ConnectionKind Kind of the other system, and name of the field with its settings. Later releases add kinds.
 type ConnectionKind string
 
 // ConnectionList defines model for ConnectionList.
@@ -2089,7 +2135,7 @@ type ConnectionList struct {
 
 // ConnectionProblem Why the last try did not work.
 type ConnectionProblem struct {
-	// Code `address`, `host`, `connect`, `tls`, `timeout`, `refused`, `missing`, `answer` or `key`. Later releases may add codes.
+	// Code `address`, `host`, `connect`, `tls`, `timeout`, `refused`, `missing`, `version`, `answer` or `key`. Later releases may add codes.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
@@ -2851,14 +2897,15 @@ type NewBenchmark struct {
 // NewBenchmarkMode What answers the questions. `model` if the service has a model, otherwise `rules`.
 type NewBenchmarkMode string
 
-// NewConnection defines model for NewConnection.
+// NewConnection Has the settings of its kind, and no others.
 type NewConnection struct {
-	// Kind Kind of the other system. Later releases add kinds.
+	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
 	Kind ConnectionKind `json:"kind"`
 
 	// Name Name of the connection, compared without case.
-	Name ObjectName    `json:"name"`
-	S3   NewS3Settings `json:"s3"`
+	Name       ObjectName           `json:"name"`
+	Postgresql *NewPostgresSettings `json:"postgresql,omitempty"`
+	S3         *NewS3Settings       `json:"s3,omitempty"`
 }
 
 // NewIngestion defines model for NewIngestion.
@@ -2892,6 +2939,51 @@ type NewNamespace struct {
 
 // NewNamespaceExposure What external models may see; set by the server's configuration if absent.
 type NewNamespaceExposure string
+
+// NewPostgresRows The rows of a database that a source loads. Either `table` or `query`.
+type NewPostgresRows struct {
+	// AsText Columns that are loaded as text, because some of their values have no exact counterpart, such as infinity.
+	AsText *[]string `json:"asText,omitempty"`
+
+	// CursorColumn For `growing`: a column whose value grows when a row is added or changed. A whole number, a date or a time.
+	CursorColumn *string `json:"cursorColumn,omitempty"`
+
+	// Key For `growing`: the columns that identify a row. Rows with the same key are replaced. If absent, the key of the dataset; without one, rows are appended.
+	Key *[]string `json:"key,omitempty"`
+
+	// Mode `full`: each run replaces the rows of the dataset. `growing`: each run loads the rows whose `cursorColumn` is as high as before or higher.
+	Mode PostgresRowsMode `json:"mode"`
+
+	// Overlap For `growing`: how far before the highest value each run begins, because rows can become visible late. A number, or a duration such as `10m` or `48h`. 0 if absent.
+	Overlap *string `json:"overlap,omitempty"`
+
+	// Query One SELECT, which runs in a transaction that only reads.
+	Query *string `json:"query,omitempty"`
+
+	// Schema Schema of the table, written exactly; `public` if absent.
+	Schema *string `json:"schema,omitempty"`
+
+	// Table A table or a view, written exactly.
+	Table *string `json:"table,omitempty"`
+}
+
+// NewPostgresSettings defines model for NewPostgresSettings.
+type NewPostgresSettings struct {
+	Database string `json:"database"`
+
+	// Host Name or address of the server. One host, no socket.
+	Host string `json:"host"`
+
+	// Password Stored encrypted and never returned.
+	Password string `json:"password"`
+
+	// Port 5432 if absent.
+	Port    *int32           `json:"port,omitempty"`
+	SslMode *PostgresSSLMode `json:"sslMode,omitempty"`
+
+	// User A role that only reads is enough, and safer.
+	User string `json:"user"`
+}
 
 // NewRows defines model for NewRows.
 type NewRows struct {
@@ -2960,6 +3052,9 @@ type NewSource struct {
 	// Pattern Only files that match: `*` means any characters except `/`, `?` one character, `[a-z]` one of these. A pattern without `/` is compared with the last part of the
 	// path, another one with the path after `prefix`. If absent, all files.
 	Pattern *string `json:"pattern,omitempty"`
+
+	// Postgresql The rows of a database that a source loads. Either `table` or `query`.
+	Postgresql *NewPostgresRows `json:"postgresql,omitempty"`
 
 	// Prefix Only files whose paths begin with this, relative to the prefix of the connection.
 	Prefix   *string      `json:"prefix,omitempty"`
@@ -3156,6 +3251,40 @@ type PieceList struct {
 
 	// End The end of the result as one file. Absent if the file ends with the last piece.
 	End *PieceEnd `json:"end,omitempty"`
+}
+
+// PostgresRows defines model for PostgresRows.
+type PostgresRows struct {
+	AsText *[]string `json:"asText,omitempty"`
+
+	// Cursor The highest value of `cursorColumn` that is loaded.
+	Cursor       *string   `json:"cursor,omitempty"`
+	CursorColumn *string   `json:"cursorColumn,omitempty"`
+	Key          *[]string `json:"key,omitempty"`
+
+	// Mode `full`: each run replaces the rows of the dataset. `growing`: each run loads the rows whose `cursorColumn` is as high as before or higher.
+	Mode    PostgresRowsMode `json:"mode"`
+	Overlap *string          `json:"overlap,omitempty"`
+	Query   *string          `json:"query,omitempty"`
+	Schema  *string          `json:"schema,omitempty"`
+	Table   *string          `json:"table,omitempty"`
+}
+
+// PostgresRowsMode `full`: each run replaces the rows of the dataset. `growing`: each run loads the rows whose `cursorColumn` is as high as before or higher.
+type PostgresRowsMode string
+
+// PostgresSSLMode `verify-full`, which is the default: TLS, and the certificate must be valid for the host. `disable`: without TLS, only in networks that the operator allows.
+type PostgresSSLMode string
+
+// PostgresSettings defines model for PostgresSettings.
+type PostgresSettings struct {
+	Database string `json:"database"`
+	Host     string `json:"host"`
+	Port     int32  `json:"port"`
+
+	// SslMode `verify-full`, which is the default: TLS, and the certificate must be valid for the host. `disable`: without TLS, only in networks that the operator allows.
+	SslMode PostgresSSLMode `json:"sslMode"`
+	User    string          `json:"user"`
 }
 
 // PrepareUpload defines model for PrepareUpload.
@@ -3721,14 +3850,15 @@ type Source struct {
 	NextRunAt *time.Time `json:"nextRunAt,omitempty"`
 
 	// Options How to read the files. What is absent is detected.
-	Options *IngestionOptions `json:"options,omitempty"`
-	Pattern string            `json:"pattern"`
-	Prefix  string            `json:"prefix"`
+	Options    *IngestionOptions `json:"options,omitempty"`
+	Pattern    string            `json:"pattern"`
+	Postgresql *PostgresRows     `json:"postgresql,omitempty"`
+	Prefix     string            `json:"prefix"`
 
 	// Reason Why the source is stopped.
 	Reason *string `json:"reason,omitempty"`
 
-	// ReasonCode `doubt`: a file waits for somebody; `file`: a file cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
+	// ReasonCode `doubt`: a file or the rows wait for somebody; `file`: a file or the rows cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
 	// or the account is no longer valid. Later releases add codes.
 	ReasonCode *SourceReasonCode `json:"reasonCode,omitempty"`
 	Schedule   *Schedule         `json:"schedule,omitempty"`
@@ -3757,14 +3887,17 @@ type SourceList struct {
 
 // SourceNote defines model for SourceNote.
 type SourceNote struct {
+	// Event `changed` or `deleted` for a file. `asText` for a column that has become text, because its type has no exact counterpart.
 	Event SourceNoteEvent `json:"event"`
-	Path  string          `json:"path"`
+
+	// Path A file, or for `asText` a column and its type.
+	Path string `json:"path"`
 }
 
-// SourceNoteEvent defines model for SourceNote.Event.
+// SourceNoteEvent `changed` or `deleted` for a file. `asText` for a column that has become text, because its type has no exact counterpart.
 type SourceNoteEvent string
 
-// SourceReasonCode `doubt`: a file waits for somebody; `file`: a file cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
+// SourceReasonCode `doubt`: a file or the rows wait for somebody; `file`: a file or the rows cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
 // or the account is no longer valid. Later releases add codes.
 type SourceReasonCode string
 
@@ -3788,7 +3921,7 @@ type SourceRun struct {
 	// IngestionID The ingestion that stopped the run.
 	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
 
-	// Notes The first files that are changed or deleted.
+	// Notes The first files that are changed or deleted, and the first columns that have become text.
 	Notes *[]SourceNote `json:"notes,omitempty"`
 
 	// Reason Why the run stopped or failed.
@@ -5229,9 +5362,9 @@ type ClientInterface interface {
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnections(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnectionWithBody Connect to a bucket from which data can be fetched
+	// CreateConnectionWithBody Connect to a bucket or a database from which data can be fetched
 	//
-	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -5240,9 +5373,9 @@ type ClientInterface interface {
 	// Corresponds with POST /connections (the `CreateConnection` operationId).
 	CreateConnectionWithBody(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnection Connect to a bucket from which data can be fetched
+	// CreateConnection Connect to a bucket or a database from which data can be fetched
 	//
-	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -5288,7 +5421,7 @@ type ClientInterface interface {
 
 	// TestConnection Try a connection
 	//
-	// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+	// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
 	//
 	// Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
 	TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6563,10 +6696,13 @@ type ClientInterface interface {
 	// Corresponds with GET /sources (the `ListSources` operationId).
 	ListSources(ctx context.Context, params *ListSourcesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateSourceWithBody Load the files of a connection into a dataset
+	// CreateSourceWithBody Load the files or the rows of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+	// loaded exactly.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -6575,10 +6711,13 @@ type ClientInterface interface {
 	// Corresponds with POST /sources (the `CreateSource` operationId).
 	CreateSourceWithBody(ctx context.Context, params *CreateSourceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateSource Load the files of a connection into a dataset
+	// CreateSource Load the files or the rows of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+	// loaded exactly.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -7013,9 +7152,9 @@ func (c *Client) ListConnections(ctx context.Context, params *ListConnectionsPar
 	return c.Client.Do(req)
 }
 
-// CreateConnectionWithBody Connect to a bucket from which data can be fetched
+// CreateConnectionWithBody Connect to a bucket or a database from which data can be fetched
 //
-// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -7034,9 +7173,9 @@ func (c *Client) CreateConnectionWithBody(ctx context.Context, params *CreateCon
 	return c.Client.Do(req)
 }
 
-// CreateConnection Connect to a bucket from which data can be fetched
+// CreateConnection Connect to a bucket or a database from which data can be fetched
 //
-// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -7142,7 +7281,7 @@ func (c *Client) ListConnectionFiles(ctx context.Context, connectionID Connectio
 
 // TestConnection Try a connection
 //
-// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
 //
 // Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
 func (c *Client) TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9557,10 +9696,13 @@ func (c *Client) ListSources(ctx context.Context, params *ListSourcesParams, req
 	return c.Client.Do(req)
 }
 
-// CreateSourceWithBody Load the files of a connection into a dataset
+// CreateSourceWithBody Load the files or the rows of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+// loaded exactly.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -9579,10 +9721,13 @@ func (c *Client) CreateSourceWithBody(ctx context.Context, params *CreateSourceP
 	return c.Client.Do(req)
 }
 
-// CreateSource Load the files of a connection into a dataset
+// CreateSource Load the files or the rows of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+// loaded exactly.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -17520,9 +17665,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnectionsWithResponse(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*ListConnectionsResponse, error)
 
-	// CreateConnectionWithBodyWithResponse Connect to a bucket from which data can be fetched
+	// CreateConnectionWithBodyWithResponse Connect to a bucket or a database from which data can be fetched
 	//
-	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -17531,9 +17676,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /connections (the `CreateConnection` operationId).
 	CreateConnectionWithBodyWithResponse(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectionResponse, error)
 
-	// CreateConnectionWithResponse Connect to a bucket from which data can be fetched
+	// CreateConnectionWithResponse Connect to a bucket or a database from which data can be fetched
 	//
-	// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -17585,7 +17730,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestConnectionWithResponse Try a connection
 	//
-	// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+	// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18976,10 +19121,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /sources (the `ListSources` operationId).
 	ListSourcesWithResponse(ctx context.Context, params *ListSourcesParams, reqEditors ...RequestEditorFn) (*ListSourcesResponse, error)
 
-	// CreateSourceWithBodyWithResponse Load the files of a connection into a dataset
+	// CreateSourceWithBodyWithResponse Load the files or the rows of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+	// loaded exactly.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -18988,10 +19136,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /sources (the `CreateSource` operationId).
 	CreateSourceWithBodyWithResponse(ctx context.Context, params *CreateSourceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSourceResponse, error)
 
-	// CreateSourceWithResponse Load the files of a connection into a dataset
+	// CreateSourceWithResponse Load the files or the rows of a connection into a dataset
 	//
 	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+	//
+	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+	// loaded exactly.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -26301,9 +26452,9 @@ func (c *ClientWithResponses) ListConnectionsWithResponse(ctx context.Context, p
 	return ParseListConnectionsResponse(rsp)
 }
 
-// CreateConnectionWithBodyWithResponse Connect to a bucket from which data can be fetched
+// CreateConnectionWithBodyWithResponse Connect to a bucket or a database from which data can be fetched
 //
-// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -26318,9 +26469,9 @@ func (c *ClientWithResponses) CreateConnectionWithBodyWithResponse(ctx context.C
 	return ParseCreateConnectionResponse(rsp)
 }
 
-// CreateConnectionWithResponse Connect to a bucket from which data can be fetched
+// CreateConnectionWithResponse Connect to a bucket or a database from which data can be fetched
 //
-// Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -26408,7 +26559,7 @@ func (c *ClientWithResponses) ListConnectionFilesWithResponse(ctx context.Contex
 
 // TestConnectionWithResponse Try a connection
 //
-// Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -28483,10 +28634,13 @@ func (c *ClientWithResponses) ListSourcesWithResponse(ctx context.Context, param
 	return ParseListSourcesResponse(rsp)
 }
 
-// CreateSourceWithBodyWithResponse Load the files of a connection into a dataset
+// CreateSourceWithBodyWithResponse Load the files or the rows of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+// loaded exactly.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -28501,10 +28655,13 @@ func (c *ClientWithResponses) CreateSourceWithBodyWithResponse(ctx context.Conte
 	return ParseCreateSourceResponse(rsp)
 }
 
-// CreateSourceWithResponse Load the files of a connection into a dataset
+// CreateSourceWithResponse Load the files or the rows of a connection into a dataset
 //
 // Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+//
+// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+// loaded exactly.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //

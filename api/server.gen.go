@@ -40,7 +40,7 @@ type ServerInterface interface {
 	// ListConnections List the caller's connections
 	// (GET /connections)
 	ListConnections(w http.ResponseWriter, r *http.Request, params ListConnectionsParams)
-	// CreateConnection Connect to a bucket from which data can be fetched
+	// CreateConnection Connect to a bucket or a database from which data can be fetched
 	// (POST /connections)
 	CreateConnection(w http.ResponseWriter, r *http.Request, params CreateConnectionParams)
 	// DeleteConnection Delete a connection with its secret
@@ -262,7 +262,7 @@ type ServerInterface interface {
 	// ListSources List the caller's sources
 	// (GET /sources)
 	ListSources(w http.ResponseWriter, r *http.Request, params ListSourcesParams)
-	// CreateSource Load the files of a connection into a dataset
+	// CreateSource Load the files or the rows of a connection into a dataset
 	// (POST /sources)
 	CreateSource(w http.ResponseWriter, r *http.Request, params CreateSourceParams)
 	// DeleteSource Delete a source with its history
@@ -10089,7 +10089,7 @@ type StrictServerInterface interface {
 	// ListConnections List the caller's connections
 	// (GET /connections)
 	ListConnections(ctx context.Context, request ListConnectionsRequestObject) (ListConnectionsResponseObject, error)
-	// CreateConnection Connect to a bucket from which data can be fetched
+	// CreateConnection Connect to a bucket or a database from which data can be fetched
 	// (POST /connections)
 	CreateConnection(ctx context.Context, request CreateConnectionRequestObject) (CreateConnectionResponseObject, error)
 	// DeleteConnection Delete a connection with its secret
@@ -10311,7 +10311,7 @@ type StrictServerInterface interface {
 	// ListSources List the caller's sources
 	// (GET /sources)
 	ListSources(ctx context.Context, request ListSourcesRequestObject) (ListSourcesResponseObject, error)
-	// CreateSource Load the files of a connection into a dataset
+	// CreateSource Load the files or the rows of a connection into a dataset
 	// (POST /sources)
 	CreateSource(ctx context.Context, request CreateSourceRequestObject) (CreateSourceResponseObject, error)
 	// DeleteSource Delete a source with its history

@@ -36,10 +36,12 @@ func allowed() map[string][]string {
 		"internal/webhook": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/feed", "internal/guard", "internal/job", "internal/postgres"},
 		"internal/feed":    {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
 
-		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/guard", "internal/postgres"},
+		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/extract", "internal/fault", "internal/guard", "internal/postgres"},
 		"internal/guard":      {},
+		"internal/extract":    {},
 		"internal/source": {
-			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/event", "internal/fault", "internal/ingest", "internal/job",
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/event", "internal/extract", "internal/fault", "internal/ingest", "internal/job",
+			"internal/lake",
 			"internal/postgres", "internal/upload",
 		},
 
@@ -131,7 +133,7 @@ func allowed() map[string][]string {
 // River.
 func systems() map[string][]string {
 	return map[string][]string{
-		"github.com/jackc/pgx/v5":                  {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are those of pgx
+		"github.com/jackc/pgx/v5":                  {"internal/extract", "internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are those of pgx
 		"github.com/riverqueue/river":              {"internal/job", "internal/app"},
 		"github.com/pressly/goose/v3":              {"internal/postgres"},
 		"github.com/aws/aws-sdk-go-v2":             {"internal/blob", "eval"}, // eval empties the location of the service that it started
@@ -150,7 +152,7 @@ func systems() map[string][]string {
 		"github.com/landlock-lsm/go-landlock":      {"internal/sandbox"},
 		"github.com/elastic/go-seccomp-bpf":        {"internal/sandbox"},
 		"github.com/apache/iceberg-go":             {"internal/lake"}, // only the root package
-		"github.com/apache/arrow-go/v18":           {"internal/lake", "internal/engine/duckdb"},
+		"github.com/apache/arrow-go/v18":           {"internal/extract", "internal/lake", "internal/engine/duckdb"},
 		"golang.org/x/time":                        {"internal/auth", "internal/server"},
 		"github.com/hashicorp/golang-lru/v2":       {"internal/auth", "internal/query", "internal/server"},
 		"github.com/getkin/kin-openapi":            {"internal/server", "api/gen"},

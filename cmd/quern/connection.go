@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"os"
@@ -79,21 +80,35 @@ func readSecret(command *cobra.Command, file string) (string, error) {
 func (p *program) connectionCreate() *cobra.Command {
 	var (
 		settings  api.NewS3Settings
+		database  postgresFlags
 		prefix    string
 		pathStyle bool
 		file      string
 		command   *cobra.Command
 	)
 
-	command = p.act("create NAME", "Connect to a bucket in an S3 store, and try it", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-		secret, err := readSecret(command, file)
-		if err != nil {
-			return err
+	command = p.act("create NAME", "Connect to a bucket in an S3 store or to a PostgreSQL database, and try it", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		want := api.NewConnection{Name: args[0], Kind: api.S3, S3: &settings}
+
+		switch {
+		case database.settings.Host != "" && settings.Endpoint != "":
+			return usageError{errors.New("give --endpoint for a bucket or --postgres-host for a database, not both"), "quern connection create"}
+		case database.settings.Host != "":
+			if err := database.read(command); err != nil {
+				return err
+			}
+
+			want = api.NewConnection{Name: args[0], Kind: api.Postgresql, Postgresql: &database.settings}
+		default:
+			secret, err := readSecret(command, file)
+			if err != nil {
+				return err
+			}
+
+			settings.SecretAccessKey, settings.Prefix, settings.PathStyle = secret, given[string](prefix), &pathStyle
 		}
 
-		settings.SecretAccessKey, settings.Prefix, settings.PathStyle = secret, given[string](prefix), &pathStyle
-
-		made, err := api.Read[api.Connection](client.CreateConnection(ctx, nil, api.NewConnection{Name: args[0], Kind: api.S3, S3: settings}))
+		made, err := api.Read[api.Connection](client.CreateConnection(ctx, nil, want))
 		if err != nil {
 			return err
 		}
@@ -108,6 +123,7 @@ func (p *program) connectionCreate() *cobra.Command {
 	flags.BoolVar(&pathStyle, "path-style", false, "put the bucket into the path, not into the host name")
 	flags.StringVar(&settings.AccessKeyID, "access-key-id", "", "id of the access key")
 	secretFlag(command, &file)
+	database.add(command)
 
 	return command
 }
@@ -141,11 +157,25 @@ func (p *program) connectionFiles() *cobra.Command {
 
 func (p *program) connectionRekey() *cobra.Command {
 	var (
-		keyID, file string
-		command     *cobra.Command
+		keyID, file, password string
+		command               *cobra.Command
 	)
 
-	command = p.onConnection("rekey", "Give a connection another access key, and try it", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+	command = p.onConnection("rekey", "Give a connection another access key or password, and try it", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+		if password != "" {
+			secret, err := readSecret(command, password)
+			if err != nil {
+				return err
+			}
+
+			changed, err := api.Read[api.Connection](client.UpdateConnection(ctx, id, api.ConnectionChange{Password: &secret}))
+			if err != nil {
+				return err
+			}
+
+			return p.done("The connection %s works with the new password.", changed.Name)
+		}
+
 		secret, err := readSecret(command, file)
 		if err != nil {
 			return err
@@ -159,6 +189,7 @@ func (p *program) connectionRekey() *cobra.Command {
 		return p.done("The connection %s works with the new access key.", changed.Name)
 	})
 	command.Flags().StringVar(&keyID, "access-key-id", "", "id of the access key")
+	command.Flags().StringVar(&password, "password-file", "", "file with the password of a database; - reads it from the standard input")
 	secretFlag(command, &file)
 
 	return command
@@ -172,9 +203,7 @@ func (p *program) connectionList() *cobra.Command {
 			column[api.Connection]{"id", func(c api.Connection) any { return c.ID }},
 			column[api.Connection]{"name", func(c api.Connection) any { return c.Name }},
 			column[api.Connection]{"kind", func(c api.Connection) any { return string(c.Kind) }},
-			column[api.Connection]{"endpoint", func(c api.Connection) any { return c.S3.Endpoint }},
-			column[api.Connection]{"bucket", func(c api.Connection) any { return c.S3.Bucket }},
-			column[api.Connection]{"prefix", func(c api.Connection) any { return c.S3.Prefix }},
+			column[api.Connection]{"leads to", func(c api.Connection) any { return leadsTo(c) }},
 			column[api.Connection]{"tested", func(c api.Connection) any { return c.TestedAt }},
 			column[api.Connection]{"problem", func(c api.Connection) any {
 				if c.Problem == nil {

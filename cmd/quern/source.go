@@ -63,6 +63,7 @@ func (p *program) sourceAdd() *cobra.Command {
 	var (
 		from, prefix, pattern string
 		wish                  uploadWish
+		rows                  rowsFlags
 		texts                 = map[string]*string{}
 		timing                schedule
 	)
@@ -91,6 +92,14 @@ func (p *program) sourceAdd() *cobra.Command {
 			return err
 		}
 
+		if rows.given() {
+			if wanted.Postgresql, err = rows.read(); err != nil {
+				return err
+			}
+
+			wanted.Options = nil
+		}
+
 		if len(wish.accept) > 0 {
 			codes := make([]api.DoubtCode, len(wish.accept))
 			for i, code := range wish.accept {
@@ -106,10 +115,10 @@ func (p *program) sourceAdd() *cobra.Command {
 		}
 
 		if made.NextRunAt != nil {
-			return p.done("Added the source %s. It loads its files into %s at %s and then again and again. `quern source run %s` does it now.", p.out.clean(made.Name), at, moment(*made.NextRunAt), p.out.clean(made.Name))
+			return p.done("Added the source %s. It loads into %s at %s and then again and again. `quern source run %s` does it now.", p.out.clean(made.Name), at, moment(*made.NextRunAt), p.out.clean(made.Name))
 		}
 
-		return p.done("Added the source %s. `quern source run %s` loads its files into %s.", p.out.clean(made.Name), p.out.clean(made.Name), at)
+		return p.done("Added the source %s. `quern source run %s` loads into %s.", p.out.clean(made.Name), p.out.clean(made.Name), at)
 	})
 	flags := command.Flags()
 	flags.StringVar(&from, "connection", "", "name or id of the connection")
@@ -117,6 +126,7 @@ func (p *program) sourceAdd() *cobra.Command {
 	flags.StringVar(&pattern, "pattern", "", "only files that match this, such as '*.csv'; without / it is compared with the last part of the path")
 	timing.flags(command)
 	wish.flags(command, texts)
+	rows.add(command)
 
 	return command
 }
@@ -165,7 +175,12 @@ func (p *program) sourceRun() *cobra.Command {
 // ranSource prints how a run has ended.
 func (p *program) ranSource(found api.Source, run api.SourceRun) error {
 	err := one(p, run, func() {
-		p.out.printf("Loaded %s with %s.\n", counted(run.Files, "file", "files"), counted(run.Rows, "row", "rows"))
+		if found.Postgresql != nil {
+			p.out.printf("Loaded %s.\n", counted(run.Rows, "row", "rows"))
+		} else {
+			p.out.printf("Loaded %s with %s.\n", counted(run.Files, "file", "files"), counted(run.Rows, "row", "rows"))
+		}
+
 		p.printNotes(run)
 	}, runColumns()...)
 	if err != nil || run.Status == api.SourceRunStatusCompleted {
@@ -234,7 +249,7 @@ func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UU
 		return one(p, found, nil, sourceColumns()...)
 	}
 
-	p.out.printf("%s loads %s%s into %s/%s/%s: %s\n", p.out.clean(found.Name), p.out.clean(found.Prefix), p.out.clean(found.Pattern), p.out.clean(found.Username), p.out.clean(found.Namespace), p.out.clean(found.DatasetName), string(found.Status))
+	p.out.printf("%s loads %s into %s/%s/%s: %s\n", p.out.clean(found.Name), p.out.clean(loaded(found)), p.out.clean(found.Username), p.out.clean(found.Namespace), p.out.clean(found.DatasetName), string(found.Status))
 
 	if found.Reason != nil {
 		p.out.printf("%s\n", p.out.clean(*found.Reason))
@@ -274,7 +289,7 @@ func sourceColumns() []column[api.Source] {
 		{"name", func(s api.Source) any { return s.Name }},
 		{"status", func(s api.Source) any { return string(s.Status) }},
 		{"dataset", func(s api.Source) any { return s.Username + "/" + s.Namespace + "/" + s.DatasetName }},
-		{"files", func(s api.Source) any { return s.Prefix + s.Pattern }},
+		{"loads", func(s api.Source) any { return loaded(s) }},
 		{"last run", func(s api.Source) any {
 			if s.LastRun == nil {
 				return ""

@@ -8,6 +8,7 @@ import (
 
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/connection"
+	"quern.dev/quern/internal/extract"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
@@ -31,6 +32,9 @@ func (a *App) newConnections() error {
 	transport, _ := client.Transport.(*http.Transport)
 	a.connections = connection.New(connection.Config{
 		DB: a.db, Now: time.Now, Keys: keysOf(c), Hosts: c.Hosts, Allowed: c.AllowedNetworks, Transport: transport, Timeout: c.Timeout,
+		Extract: extract.Limits{
+			Statement: c.StatementTimeout, Page: c.PageRows, Wait: c.PageWait, Rows: int64(c.MaxRows), Bytes: int64(c.MaxBytes), Duration: c.LoadTimeout,
+		},
 	})
 
 	return nil

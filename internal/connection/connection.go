@@ -16,6 +16,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/extract"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/guard"
 	"quern.dev/quern/internal/postgres"
@@ -31,6 +32,7 @@ type Config struct {
 	Allowed   []netip.Prefix // networks that may be reached although they are not public
 	Transport *http.Transport
 	Timeout   time.Duration // of one request
+	Extract   extract.Limits
 }
 
 // Connections keeps connections.
@@ -46,8 +48,11 @@ func New(c Config) *Connections {
 	return &Connections{Config: c, hosts: c.Hosts, policy: guard.New(c.Allowed)}
 }
 
-// KindS3 is the kind of a bucket in an S3 store.
-const KindS3 = "s3"
+// The kinds of other systems.
+const (
+	KindS3       = "s3"
+	KindPostgres = "postgresql"
+)
 
 // Connection is another system, with what is needed to read from it.
 type Connection struct {
@@ -56,6 +61,7 @@ type Connection struct {
 	Name      string
 	Kind      string
 	S3        S3
+	Postgres  Postgres
 	Problem   string // of the last test; empty if it worked
 	TestedAt  time.Time
 	CreatedAt time.Time
@@ -78,11 +84,12 @@ const maxConnections = 100
 
 // Want is a request for a connection.
 type Want struct {
-	Name   string
-	Kind   string
-	S3     S3
-	Secret string
-	Once   auth.Once
+	Name     string
+	Kind     string
+	S3       S3
+	Postgres Postgres
+	Secret   string
+	Once     auth.Once
 }
 
 // mayRead refuses restricted tokens: a connection belongs to the whole account.
@@ -110,8 +117,8 @@ func (c *Connections) enabled() error {
 var buckets = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 func (c *Connections) check(want Want) error {
-	if want.Kind != KindS3 {
-		return fault.Invalid("kind", "must be s3")
+	if want.Kind == KindPostgres {
+		return c.checkPostgres(want.Postgres)
 	}
 
 	if !buckets.MatchString(want.S3.Bucket) {
@@ -138,7 +145,7 @@ func (c *Connections) Create(ctx context.Context, who auth.Principal, want Want)
 	}
 
 	now := c.now()
-	draft := Connection{Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Kind: want.Kind, S3: want.S3, TestedAt: now, CreatedAt: now}
+	draft := Connection{Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Kind: want.Kind, S3: want.S3, Postgres: want.Postgres, TestedAt: now, CreatedAt: now}
 
 	if draft.secret, err = c.Keys.seal(draft.Account, draft.ID, []byte(want.Secret)); err != nil {
 		return Connection{}, err
@@ -146,7 +153,9 @@ func (c *Connections) Create(ctx context.Context, who auth.Principal, want Want)
 
 	// No transaction waits for the other side.
 	if problem := c.try(ctx, draft, want.Secret); problem != "" {
-		return Connection{}, fault.Invalid("s3", Told(problem))
+		draft.Problem = problem
+
+		return Connection{}, fault.Invalid(draft.Kind, draft.Told())
 	}
 
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
@@ -257,12 +266,29 @@ func (c *Connections) List(ctx context.Context, who auth.Principal, after uuid.U
 
 // Change is a change of a connection. Nil means that something stays. Where a connection leads cannot be changed, so that a secret never goes to another host.
 type Change struct {
-	Name *string
-	Keys *AccessKey
+	Name     *string
+	Keys     *AccessKey
+	Password *string
 }
 
 // AccessKey is a pair of credentials of an S3 store.
 type AccessKey struct{ ID, Secret string }
+
+// secret returns the new secret for a connection, and nil if it stays.
+func (change Change) secret(of *Connection) (*string, error) {
+	switch {
+	case change.Keys == nil && change.Password == nil:
+		return nil, nil //nolint:nilnil // nothing changes
+	case of.Kind == KindPostgres && change.Password != nil && change.Keys == nil:
+		return change.Password, nil
+	case of.Kind == KindS3 && change.Keys != nil && change.Password == nil:
+		of.S3.AccessKeyID = change.Keys.ID
+
+		return &change.Keys.Secret, nil
+	default:
+		return nil, fault.New(fault.ValidationFailed, "A connection of the kind s3 has accessKeyId and secretAccessKey, one of the kind postgresql has password.")
+	}
+}
 
 // Update changes a connection. New credentials are tested first.
 //
@@ -273,19 +299,23 @@ func (c *Connections) Update(ctx context.Context, who auth.Principal, id uuid.UU
 		return Connection{}, err
 	}
 
+	secret, err := change.secret(&found)
+	if err != nil {
+		return Connection{}, err
+	}
+
 	var sealed envelope
 
-	if change.Keys != nil {
+	if secret != nil {
 		if err := c.enabled(); err != nil {
 			return Connection{}, err
 		}
 
-		found.S3.AccessKeyID = change.Keys.ID
-		if problem := c.try(ctx, found, change.Keys.Secret); problem != "" {
-			return Connection{}, fault.Invalid("secretAccessKey", Told(problem))
+		if found.Problem = c.try(ctx, found, *secret); found.Problem != "" {
+			return Connection{}, fault.Invalid(map[string]string{KindS3: "secretAccessKey", KindPostgres: "password"}[found.Kind], found.Told())
 		}
 
-		if sealed, err = c.Keys.seal(found.Account, found.ID, []byte(change.Keys.Secret)); err != nil {
+		if sealed, err = c.Keys.seal(found.Account, found.ID, []byte(*secret)); err != nil {
 			return Connection{}, err
 		}
 	}
@@ -295,8 +325,8 @@ func (c *Connections) Update(ctx context.Context, who auth.Principal, id uuid.UU
 			now.Name = *change.Name
 		}
 
-		if change.Keys != nil {
-			now.S3.AccessKeyID, now.secret, now.TestedAt, now.Problem = change.Keys.ID, sealed, c.now(), ""
+		if secret != nil {
+			now.S3.AccessKeyID, now.secret, now.TestedAt, now.Problem = found.S3.AccessKeyID, sealed, c.now(), ""
 		}
 
 		return taken(update(ctx, tx, *now))
@@ -387,11 +417,15 @@ func (c *Connections) Find(ctx context.Context, who auth.Principal, name string)
 
 // Open returns a client that reads from a connection of the caller. The caller of Open must call done at the end.
 //
-// Faults: NotFound, Forbidden, UpstreamUnavailable.
+// Faults: NotFound, Forbidden, ValidationFailed for another kind, UpstreamUnavailable.
 func (c *Connections) Open(ctx context.Context, who auth.Principal, id uuid.UUID) (store *blob.Store, done func(), err error) {
 	found, err := c.Get(ctx, who, id)
 	if err != nil {
 		return nil, nil, err
+	}
+
+	if found.Kind != KindS3 {
+		return nil, nil, fault.New(fault.ValidationFailed, "The connection is not to an S3 store: it has no files.")
 	}
 
 	secret, err := c.Keys.open(found.secret, found.Account, found.ID)
@@ -415,7 +449,7 @@ type File struct {
 
 // Files returns the files whose paths begin with prefix and are greater than after, in the order of their paths. next is the last path if there may be more.
 //
-// Faults: NotFound, Forbidden, UpstreamUnavailable with the problem.
+// Faults: NotFound, Forbidden, ValidationFailed for another kind, UpstreamUnavailable with the problem.
 func (c *Connections) Files(ctx context.Context, who auth.Principal, id uuid.UUID, prefix, after string, limit int) (list []File, next string, err error) {
 	store, done, err := c.Open(ctx, who, id)
 	if err != nil {

@@ -211,6 +211,10 @@ func (c *Connections) store(found Connection, secret string) (store *blob.Store,
 
 // try makes a real call to the other side, and returns the problem.
 func (c *Connections) try(ctx context.Context, found Connection, secret string) string {
+	if found.Kind == KindPostgres {
+		return c.tryPostgres(ctx, found.Postgres, secret)
+	}
+
 	store, done, err := c.store(found, secret)
 	if err != nil {
 		return Problem(err)

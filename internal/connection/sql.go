@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -28,9 +29,26 @@ const (
 )
 
 func scan(row pgx.CollectableRow) (c Connection, err error) {
-	err = row.Scan(&c.Account, &c.ID, &c.Name, &c.Kind, &c.S3, &c.secret.keyID, &c.secret.wrapped, &c.secret.text, &c.Problem, &c.TestedAt, &c.CreatedAt)
+	var settings json.RawMessage
 
-	return c, err
+	if err := row.Scan(&c.Account, &c.ID, &c.Name, &c.Kind, &settings, &c.secret.keyID, &c.secret.wrapped, &c.secret.text, &c.Problem, &c.TestedAt, &c.CreatedAt); err != nil {
+		return Connection{}, err
+	}
+
+	if c.Kind == KindPostgres {
+		return c, json.Unmarshal(settings, &c.Postgres)
+	}
+
+	return c, json.Unmarshal(settings, &c.S3)
+}
+
+// settings are those of the kind of the connection.
+func (c Connection) settings() any {
+	if c.Kind == KindPostgres {
+		return c.Postgres
+	}
+
+	return c.S3
 }
 
 func first(rows pgx.Rows, err error) (*Connection, error) {
@@ -47,7 +65,7 @@ func first(rows pgx.Rows, err error) (*Connection, error) {
 }
 
 func insert(ctx context.Context, tx pgx.Tx, c Connection) error {
-	_, err := tx.Exec(ctx, sqlInsert, c.Account, c.ID, c.Name, c.Kind, c.S3, c.secret.keyID, c.secret.wrapped, c.secret.text, c.TestedAt, c.CreatedAt)
+	_, err := tx.Exec(ctx, sqlInsert, c.Account, c.ID, c.Name, c.Kind, c.settings(), c.secret.keyID, c.secret.wrapped, c.secret.text, c.TestedAt, c.CreatedAt)
 
 	return err
 }
@@ -91,7 +109,7 @@ func selectPage(ctx context.Context, q postgres.Querier, account, after uuid.UUI
 }
 
 func update(ctx context.Context, tx pgx.Tx, c Connection) error {
-	_, err := tx.Exec(ctx, sqlUpdate, c.Account, c.ID, c.Name, c.S3, c.secret.keyID, c.secret.wrapped, c.secret.text, c.Problem, c.TestedAt)
+	_, err := tx.Exec(ctx, sqlUpdate, c.Account, c.ID, c.Name, c.settings(), c.secret.keyID, c.secret.wrapped, c.secret.text, c.Problem, c.TestedAt)
 
 	return err
 }

@@ -309,6 +309,8 @@ func (g *Ingest) Retry(ctx context.Context, who auth.Principal, at catalog.Path,
 		switch {
 		case i.Status != Failed && i.Status != Cancelled && i.Status != Waiting:
 			return fault.New(fault.InvalidState, "Only a waiting, failed or cancelled ingestion can be retried.")
+		case i.Epoch == superseded:
+			return fault.New(fault.InvalidState, "The source of these rows has read them again. This ingestion cannot be retried.")
 		case i.Epoch != dataset.Epoch:
 			return cleared()
 		}

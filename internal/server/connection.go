@@ -28,19 +28,12 @@ func (h handlers) ListConnections(ctx context.Context, request api.ListConnectio
 }
 
 func (h handlers) CreateConnection(ctx context.Context, request api.CreateConnectionRequestObject) (api.CreateConnectionResponseObject, error) {
-	body := request.Body
-	want := connection.Want{
-		Name: body.Name, Kind: string(body.Kind), Secret: body.S3.SecretAccessKey, Once: once(ctx, request.Params.IdempotencyKey),
-		S3: connection.S3{Endpoint: body.S3.Endpoint, Region: body.S3.Region, Bucket: body.S3.Bucket, AccessKeyID: body.S3.AccessKeyID},
+	want, err := readConnection(*request.Body)
+	if err != nil {
+		return nil, err
 	}
 
-	if body.S3.Prefix != nil {
-		want.S3.Prefix = *body.S3.Prefix
-	}
-
-	if body.S3.PathStyle != nil {
-		want.S3.PathStyle = *body.S3.PathStyle
-	}
+	want.Once = once(ctx, request.Params.IdempotencyKey)
 
 	made, err := h.connections.Create(ctx, callOf(ctx).who, want)
 	if err != nil {
@@ -52,6 +45,37 @@ func (h handlers) CreateConnection(ctx context.Context, request api.CreateConnec
 	}, nil
 }
 
+// readConnection fails unless the body has the settings of its kind, and no others.
+func readConnection(body api.NewConnection) (connection.Want, error) {
+	want := connection.Want{Name: body.Name, Kind: string(body.Kind)}
+
+	switch {
+	case body.Kind == api.S3 && body.S3 != nil && body.Postgresql == nil:
+		want.Secret = body.S3.SecretAccessKey
+		want.S3 = connection.S3{
+			Endpoint: body.S3.Endpoint, Region: body.S3.Region, Bucket: body.S3.Bucket, Prefix: value(body.S3.Prefix), PathStyle: body.S3.PathStyle != nil && *body.S3.PathStyle,
+			AccessKeyID: body.S3.AccessKeyID,
+		}
+	case body.Kind == api.Postgresql && body.Postgresql != nil && body.S3 == nil:
+		want.Secret = body.Postgresql.Password
+		want.Postgres = connection.Postgres{
+			Host: body.Postgresql.Host, Port: connection.PostgresPort, Database: body.Postgresql.Database, User: body.Postgresql.User, SSLMode: connection.VerifyFull,
+		}
+
+		if body.Postgresql.Port != nil {
+			want.Postgres.Port = uint16(*body.Postgresql.Port) //nolint:gosec // the contract limits it
+		}
+
+		if body.Postgresql.SslMode != nil {
+			want.Postgres.SSLMode = string(*body.Postgresql.SslMode)
+		}
+	default:
+		return connection.Want{}, fault.Invalid(string(body.Kind), "must have the settings of this kind, and those of another kind must be absent")
+	}
+
+	return want, nil
+}
+
 func (h handlers) GetConnection(ctx context.Context, request api.GetConnectionRequestObject) (api.GetConnectionResponseObject, error) {
 	found, err := h.connections.Get(ctx, callOf(ctx).who, request.ConnectionID)
 
@@ -60,15 +84,15 @@ func (h handlers) GetConnection(ctx context.Context, request api.GetConnectionRe
 
 func (h handlers) UpdateConnection(ctx context.Context, request api.UpdateConnectionRequestObject) (api.UpdateConnectionResponseObject, error) {
 	body := request.Body
-	change := connection.Change{Name: body.Name}
+	change := connection.Change{Name: body.Name, Password: body.Password}
 
 	switch {
 	case body.AccessKeyID != nil && body.SecretAccessKey != nil:
 		change.Keys = &connection.AccessKey{ID: *body.AccessKeyID, Secret: *body.SecretAccessKey}
 	case body.AccessKeyID != nil || body.SecretAccessKey != nil:
 		return nil, fault.New(fault.ValidationFailed, "Give accessKeyId and secretAccessKey together.")
-	case body.Name == nil:
-		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give name, or accessKeyId and secretAccessKey.")
+	case body.Name == nil && body.Password == nil:
+		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give name, accessKeyId and secretAccessKey, or password.")
 	}
 
 	changed, err := h.connections.Update(ctx, callOf(ctx).who, request.ConnectionID, change)
@@ -113,11 +137,20 @@ func (h handlers) ListConnectionFiles(ctx context.Context, request api.ListConne
 func showConnection(c connection.Connection) api.Connection {
 	shown := api.Connection{
 		ID: c.ID, Name: c.Name, Kind: api.ConnectionKind(c.Kind), TestedAt: c.TestedAt.UTC(), CreatedAt: c.CreatedAt.UTC(),
-		S3: api.S3Settings{Endpoint: c.S3.Endpoint, Region: c.S3.Region, Bucket: c.S3.Bucket, Prefix: c.S3.Prefix, PathStyle: c.S3.PathStyle, AccessKeyID: c.S3.AccessKeyID},
+	}
+
+	if c.Kind == connection.KindPostgres {
+		shown.Postgresql = &api.PostgresSettings{
+			Host: c.Postgres.Host, Port: int32(c.Postgres.Port), Database: c.Postgres.Database, User: c.Postgres.User, SslMode: api.PostgresSSLMode(c.Postgres.SSLMode),
+		}
+	} else {
+		shown.S3 = &api.S3Settings{
+			Endpoint: c.S3.Endpoint, Region: c.S3.Region, Bucket: c.S3.Bucket, Prefix: c.S3.Prefix, PathStyle: c.S3.PathStyle, AccessKeyID: c.S3.AccessKeyID,
+		}
 	}
 
 	if c.Problem != "" {
-		shown.Problem = &api.ConnectionProblem{Code: c.Problem, Message: connection.Told(c.Problem)}
+		shown.Problem = &api.ConnectionProblem{Code: c.Problem, Message: c.Told()}
 	}
 
 	return shown

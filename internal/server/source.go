@@ -53,6 +53,10 @@ func (h handlers) CreateSource(ctx context.Context, request api.CreateSourceRequ
 		want.Schedule = readSchedule(*body.Schedule)
 	}
 
+	if body.Postgresql != nil {
+		want.Rows = readRowsOf(*body.Postgresql)
+	}
+
 	made, err := h.sources.Create(ctx, callOf(ctx).who, want)
 	if err != nil {
 		return nil, err
@@ -126,6 +130,10 @@ func showSource(s source.Source) api.Source {
 
 	if len(s.Accept) > 0 {
 		shown.Accept = &s.Accept
+	}
+
+	if s.Rows != nil {
+		shown.Postgresql = showRowsOf(s)
 	}
 
 	shown.Reason, shown.IngestionID = optionalText(s.Stop.Reason), optionalID(s.Stop.Ingestion)

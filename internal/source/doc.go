@@ -1,4 +1,4 @@
-// Package source keeps datasets fresh from files that are in another system: it loads each file of a connection exactly once.
+// Package source keeps datasets fresh from what is in another system: it loads each file of a connection exactly once, or the rows of a database.
 //
 //	            claim: a session        content received,
 //	            in the upload package   its ingestion is named     ingestion completed
@@ -13,6 +13,8 @@
 //   - The content of a file is read at exactly the ETag that was listed, and is received as a whole or not at all.
 //   - The id of the ingestion is recorded, fenced, before the ingestion is created with this id. Creating it again has no effect. From then on the file keeps this
 //     ingestion. So a crash at any moment neither loses nor doubles a file, although the file and the ingestion may belong to different accounts.
+//   - Rows of a database are loaded in the same way, as a file that this package writes. A source has one load of rows in progress. The highest value of its cursor column becomes
+//     valid in the transaction that settles the load, and an ingestion that was given up cannot be retried.
 //   - A file that somebody must decide about stops the source. What was loaded stays.
 //
 // Faults: NotFound, Forbidden, ValidationFailed, Conflict, LimitExceeded, InvalidState.

@@ -81,6 +81,16 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 		return err
 	}
 
+	asked := w.now()
+
+	if w.source.Rows != nil {
+		if err := w.loadRows(ctx); err != nil {
+			return err
+		}
+
+		return w.complete(ctx, asked)
+	}
+
 	store, done, err := w.Connections.Open(ctx, w.who, w.source.Connection)
 
 	switch {
@@ -94,8 +104,6 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 
 	w.store = store
 
-	asked := w.now()
-
 	err = w.load(ctx)
 	if errors.As(err, new(stopError)) || errors.Is(err, errPaused) {
 		// What has been begun is loaded nevertheless.
@@ -106,6 +114,11 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 		return err
 	}
 
+	return w.complete(ctx, asked)
+}
+
+// complete records that the run has ended, and that the dataset was up to date when the other system was asked.
+func (w *working) complete(ctx context.Context, asked time.Time) error {
 	// Not in the transaction that ends the run: the dataset may belong to another account. Done twice it says the same.
 	if err := w.Catalog.Refreshed(ctx, w.dataset, asked); err != nil {
 		return err
@@ -114,7 +127,7 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 	end := w.run
 	end.Status, end.FinishedAt = RunCompleted, w.now()
 
-	return lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return finishRun(ctx, tx, end) })
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return finishRun(ctx, tx, end) })
 }
 
 // record is Lease.Record for a run that may continue: its source exists and is active.

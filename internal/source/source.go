@@ -55,6 +55,8 @@ type Source struct {
 	Pattern    string
 	Options    ingest.Options
 	Accept     []string // codes of doubts that do not stop the source
+	Rows       *Rows    // of a database; nil for a source of files
+	Cursor     string   // highest value of the cursor column that is loaded
 	Schedule   Schedule
 	Status     Status
 	Stop       Stop
@@ -64,6 +66,7 @@ type Source struct {
 	token   uuid.UUID // that acts; uuid.Nil for a person who signed in
 	dataset uuid.UUID // of the first load; uuid.Nil before it
 	next    due
+	load    *load // of rows, in progress
 }
 
 // Stop is why a source or a run has stopped.
@@ -77,8 +80,8 @@ type Stop struct {
 type StopCode string
 
 const (
-	StopDoubt      StopCode = "doubt"      // a file waits for somebody
-	StopFile       StopCode = "file"       // a file cannot be loaded
+	StopDoubt      StopCode = "doubt"      // a file, or the rows of a database, wait for somebody
+	StopFile       StopCode = "file"       // a file, or the rows of a database, cannot be loaded
 	StopDataset    StopCode = "dataset"    // it is gone, or the right on it is
 	StopConnection StopCode = "connection" // it is gone
 	StopCredential StopCode = "credential" // it is no longer valid
@@ -116,6 +119,7 @@ type Want struct {
 	Pattern    string
 	Options    ingest.Options
 	Accept     []string
+	Rows       *Rows
 	Schedule   Schedule
 	Once       auth.Once
 }
@@ -147,24 +151,25 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 	}
 
 	want.At.Username = who.NameOf(want.At.Username)
-	draft := Source{
-		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern,
-		Options: want.Options, Accept: want.Accept, Schedule: want.Schedule, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
-	}
 
 	if err := want.Schedule.check(); err != nil {
 		return Source{}, err
 	}
 
-	if draft.next, err = draft.plan(draft.CreatedAt); err != nil {
-		return Source{}, err
-	}
-
-	if _, err := s.Connections.Get(ctx, who, want.Connection); err != nil {
+	if err := s.checkRows(ctx, who, &want); err != nil {
 		if fault.Is(err, fault.NotFound) {
 			err = fault.New(fault.NotFound, "You have no connection with this id. GET /connections lists yours.")
 		}
 
+		return Source{}, err
+	}
+
+	draft := Source{
+		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern,
+		Options: want.Options, Accept: want.Accept, Rows: want.Rows, Schedule: want.Schedule, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
+	}
+
+	if draft.next, err = draft.plan(draft.CreatedAt); err != nil {
 		return Source{}, err
 	}
 

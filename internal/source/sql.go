@@ -10,16 +10,16 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const sqlColumns = `account_id, id, token_id, name, connection_id, username, namespace, dataset, dataset_id, prefix, pattern, options, accept, status, reason, ingestion_id,
-		created_at, reason_code, cron, time_zone, jitter_minutes, slot_at, next_at FROM sources`
+const sqlColumns = `account_id, id, token_id, name, connection_id, username, namespace, dataset, dataset_id, prefix, pattern, options, accept, reads, cursor, load, status, reason,
+		ingestion_id, created_at, reason_code, cron, time_zone, jitter_minutes, slot_at, next_at FROM sources`
 
 const (
 	sqlLockAccount  = `SELECT pg_advisory_xact_lock(hashtextextended('sources ' || $1::text, 0))`
 	sqlCountSources = `SELECT count(*) FROM sources WHERE account_id = $1`
 	sqlInsertSource = `
-		INSERT INTO sources (account_id, id, token_id, name, connection_id, username, namespace, dataset, prefix, pattern, options, accept, status, reason, created_at,
+		INSERT INTO sources (account_id, id, token_id, name, connection_id, username, namespace, dataset, prefix, pattern, options, accept, status, reason, created_at, reads,
 			cron, time_zone, jitter_minutes, slot_at, next_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $17, $18, $19)`
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $17, $18, $19, $20)`
 	sqlSelectSource  = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2`
 	sqlLockSource    = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2 FOR UPDATE`
 	sqlSelectSources = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`
@@ -57,7 +57,7 @@ func scanSource(row pgx.CollectableRow) (s Source, err error) {
 	)
 
 	err = row.Scan(&s.Account, &s.ID, &s.token, &s.Name, &s.Connection, &s.At.Username, &s.At.Namespace, &s.At.Dataset, &dataset, &s.Prefix, &s.Pattern, &s.Options, &s.Accept,
-		&s.Status, &s.Stop.Reason, &ingestion, &s.CreatedAt, &s.Stop.Code, &s.Schedule.Cron, &s.Schedule.TimeZone, &jitter, &slot, &next)
+		&s.Rows, &s.Cursor, &s.load, &s.Status, &s.Stop.Reason, &ingestion, &s.CreatedAt, &s.Stop.Code, &s.Schedule.Cron, &s.Schedule.TimeZone, &jitter, &slot, &next)
 	s.dataset, s.Stop.Ingestion = orNil(dataset), orNil(ingestion)
 	s.Schedule.Jitter = time.Duration(jitter) * time.Minute
 
@@ -86,7 +86,7 @@ func insertSource(ctx context.Context, tx pgx.Tx, s Source) error {
 	}
 
 	_, err := tx.Exec(ctx, sqlInsertSource, s.Account, s.ID, s.token, s.Name, s.Connection, s.At.Username, s.At.Namespace, s.At.Dataset, s.Prefix, s.Pattern, s.Options, accept,
-		s.Status, s.CreatedAt, s.Schedule.Cron, s.Schedule.TimeZone, int(s.Schedule.Jitter/time.Minute), timeOrNull(s.next.slot), timeOrNull(s.next.at))
+		s.Status, s.CreatedAt, s.Rows, s.Schedule.Cron, s.Schedule.TimeZone, int(s.Schedule.Jitter/time.Minute), timeOrNull(s.next.slot), timeOrNull(s.next.at))
 
 	return err
 }

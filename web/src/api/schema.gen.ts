@@ -2633,8 +2633,8 @@ export interface paths {
         get: operations["listConnections"];
         put?: never;
         /**
-         * Connect to a bucket from which data can be fetched
-         * @description Lists the bucket first, with the credentials, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+         * Connect to a bucket or a database from which data can be fetched
+         * @description Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
          *     Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
          *     it does not follow redirects. A user has at most 100 connections.
          */
@@ -2684,7 +2684,7 @@ export interface paths {
         put?: never;
         /**
          * Try a connection
-         * @description Lists the bucket now. `problem` says why that did not work; it is absent if it did.
+         * @description Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
          */
         post: operations["testConnection"];
         delete?: never;
@@ -2730,9 +2730,12 @@ export interface paths {
         get: operations["listSources"];
         put?: never;
         /**
-         * Load the files of a connection into a dataset
+         * Load the files or the rows of a connection into a dataset
          * @description Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
          *     run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
+         *
+         *     With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
+         *     loaded exactly.
          *
          *     The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
          */
@@ -4935,16 +4938,38 @@ export interface components {
         /** @enum {string} */
         NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "source.stopped" | "webhook.test" | "webhook.disabled";
         /**
-         * @description Kind of the other system. Later releases add kinds.
+         * @description Kind of the other system, and name of the field with its settings. Later releases add kinds.
          * @enum {string}
          */
-        ConnectionKind: "s3";
+        ConnectionKind: "s3" | "postgresql";
+        /** @description Has the settings of its kind, and no others. */
         NewConnection: {
             /** @description Name of the connection, compared without case. */
             name: components["schemas"]["ObjectName"];
             kind: components["schemas"]["ConnectionKind"];
-            s3: components["schemas"]["NewS3Settings"];
+            s3?: components["schemas"]["NewS3Settings"];
+            postgresql?: components["schemas"]["NewPostgresSettings"];
         };
+        NewPostgresSettings: {
+            /** @description Name or address of the server. One host, no socket. */
+            host: string;
+            /**
+             * Format: int32
+             * @description 5432 if absent.
+             */
+            port?: number | null;
+            database: string;
+            /** @description A role that only reads is enough, and safer. */
+            user: string;
+            /** @description Stored encrypted and never returned. */
+            password: string;
+            sslMode?: components["schemas"]["PostgresSSLMode"] | null;
+        };
+        /**
+         * @description `verify-full`, which is the default: TLS, and the certificate must be valid for the host. `disable`: without TLS, only in networks that the operator allows.
+         * @enum {string}
+         */
+        PostgresSSLMode: "verify-full" | "disable";
         NewS3Settings: {
             /** @description Address of the store, such as https://s3.eu-central-1.amazonaws.com. */
             endpoint: string;
@@ -4964,13 +4989,17 @@ export interface components {
             accessKeyId?: string | null;
             /** @description Only together with accessKeyId. */
             secretAccessKey?: string | null;
+            /** @description Of a connection to a database. */
+            password?: string | null;
         };
+        /** @description Has the settings of its kind. */
         Connection: {
             /** Format: uuid */
             id: string;
             name: string;
             kind: components["schemas"]["ConnectionKind"];
-            s3: components["schemas"]["S3Settings"];
+            s3?: components["schemas"]["S3Settings"];
+            postgresql?: components["schemas"]["PostgresSettings"];
             problem?: components["schemas"]["ConnectionProblem"];
             /**
              * Format: date-time
@@ -4988,9 +5017,17 @@ export interface components {
             pathStyle: boolean;
             accessKeyId: string;
         };
+        PostgresSettings: {
+            host: string;
+            /** Format: int32 */
+            port: number;
+            database: string;
+            user: string;
+            sslMode: components["schemas"]["PostgresSSLMode"];
+        };
         /** @description Why the last try did not work. */
         ConnectionProblem: {
-            /** @description `address`, `host`, `connect`, `tls`, `timeout`, `refused`, `missing`, `answer` or `key`. Later releases may add codes. */
+            /** @description `address`, `host`, `connect`, `tls`, `timeout`, `refused`, `missing`, `version`, `answer` or `key`. Later releases may add codes. */
             code: string;
             message: string;
         };
@@ -5035,6 +5072,42 @@ export interface components {
             options?: components["schemas"]["IngestionOptions"] | null;
             accept?: components["schemas"]["AcceptedDoubts"];
             schedule?: components["schemas"]["NewSchedule"] | null;
+            postgresql?: components["schemas"]["NewPostgresRows"];
+        };
+        /** @description The rows of a database that a source loads. Either `table` or `query`. */
+        NewPostgresRows: {
+            /** @description Schema of the table, written exactly; `public` if absent. */
+            schema?: string | null;
+            /** @description A table or a view, written exactly. */
+            table?: string | null;
+            /** @description One SELECT, which runs in a transaction that only reads. */
+            query?: string | null;
+            mode: components["schemas"]["PostgresRowsMode"];
+            /** @description For `growing`: a column whose value grows when a row is added or changed. A whole number, a date or a time. */
+            cursorColumn?: string | null;
+            /** @description For `growing`: how far before the highest value each run begins, because rows can become visible late. A number, or a duration such as `10m` or `48h`. 0 if absent. */
+            overlap?: string | null;
+            /** @description For `growing`: the columns that identify a row. Rows with the same key are replaced. If absent, the key of the dataset; without one, rows are appended. */
+            key?: string[] | null;
+            /** @description Columns that are loaded as text, because some of their values have no exact counterpart, such as infinity. */
+            asText?: string[] | null;
+        };
+        /**
+         * @description `full`: each run replaces the rows of the dataset. `growing`: each run loads the rows whose `cursorColumn` is as high as before or higher.
+         * @enum {string}
+         */
+        PostgresRowsMode: "full" | "growing";
+        PostgresRows: {
+            schema?: string;
+            table?: string;
+            query?: string;
+            mode: components["schemas"]["PostgresRowsMode"];
+            cursorColumn?: string;
+            overlap?: string;
+            key?: string[];
+            asText?: string[];
+            /** @description The highest value of `cursorColumn` that is loaded. */
+            cursor?: string;
         };
         SourceChange: {
             /** @description Whether the source may run. */
@@ -5064,7 +5137,7 @@ export interface components {
             jitterMinutes: number;
         };
         /**
-         * @description `doubt`: a file waits for somebody; `file`: a file cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
+         * @description `doubt`: a file or the rows wait for somebody; `file`: a file or the rows cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
          *     or the account is no longer valid. Later releases add codes.
          * @enum {string}
          */
@@ -5089,6 +5162,7 @@ export interface components {
             options?: components["schemas"]["IngestionOptions"];
             /** @description The codes of doubts that do not stop the source. */
             accept?: string[];
+            postgresql?: components["schemas"]["PostgresRows"];
             status: components["schemas"]["SourceStatus"];
             /** @description Why the source is stopped. */
             reason?: string;
@@ -5142,7 +5216,7 @@ export interface components {
              * @description Loaded files that are gone. Their rows stay.
              */
             deleted: number;
-            /** @description The first files that are changed or deleted. */
+            /** @description The first files that are changed or deleted, and the first columns that have become text. */
             notes?: components["schemas"]["SourceNote"][];
             /** @description Why the run stopped or failed. */
             reason?: string;
@@ -5164,9 +5238,13 @@ export interface components {
             finishedAt?: string;
         };
         SourceNote: {
+            /** @description A file, or for `asText` a column and its type. */
             path: string;
-            /** @enum {string} */
-            event: "changed" | "deleted";
+            /**
+             * @description `changed` or `deleted` for a file. `asText` for a column that has become text, because its type has no exact counterpart.
+             * @enum {string}
+             */
+            event: "changed" | "deleted" | "asText";
         };
         SourceRunList: {
             data: components["schemas"]["SourceRun"][];
