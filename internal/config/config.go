@@ -125,7 +125,7 @@ type Sandbox struct {
 	Engine        string `env:"ENGINE" format:"path" help:"Path of quern-engine, the program of the sealed processes. It must be of the same version as quernd. Empty: the file quern-engine in the folder of quernd."`
 	MinIsolation  string `env:"MIN_ISOLATION" default:"reduced" oneof:"full reduced none" help:"Weakest isolation of sealed processes that is accepted. full: Landlock with network rules, and seccomp. reduced: an older Landlock, and seccomp. none: whatever the kernel offers; a hostile file could then do what the service can do."`
 	MaxProcesses  int    `env:"MAX_PROCESSES" default:"16" min:"1" max:"10000" help:"Sealed processes that work at once. Further work waits."`
-	IdleProcesses int    `env:"IDLE_PROCESSES" default:"2" min:"0" max:"1000" help:"Sealed processes that are started in advance and wait for work. Each takes about 20 MB of memory."`
+	IdleProcesses int    `env:"IDLE_PROCESSES" default:"2" min:"0" max:"1000" help:"Sealed processes that are started in advance and wait for work. Each takes about 7 MB of memory, and all together 50 MB."`
 
 	ReserveBytes Bytes `env:"RESERVE_BYTES" default:"1GiB" min:"1MiB" max:"1024GiB" help:"Free space to keep on the file system of QUERN_SANDBOX_DIR; more than a tenth of its size counts as a tenth. If less is free, the cache is emptied. If the cache is already empty, work that needs the folder waits or fails with UNAVAILABLE."`
 	ReserveFiles int   `env:"RESERVE_FILES" default:"10000" min:"0" max:"1000000000" help:"Free inodes to keep on the same file system; more than a tenth of all its inodes counts as a tenth. If fewer are free, the same happens as with QUERN_SANDBOX_RESERVE_BYTES."`
