@@ -1013,7 +1013,10 @@ class Version(TypedDict):
 NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'source.stopped', 'webhook.test', 'webhook.disabled']
 
 
-ConnectionKind: TypeAlias = Literal['s3']
+ConnectionKind: TypeAlias = Literal['s3', 'postgresql']
+
+
+PostgresSSLMode: TypeAlias = Literal['verify-full', 'disable']
 
 
 class NewS3Settings(TypedDict):
@@ -1030,6 +1033,7 @@ class ConnectionChange(TypedDict):
     name: NotRequired[ObjectName]
     accessKeyId: NotRequired[str]
     secretAccessKey: NotRequired[str]
+    password: NotRequired[str]
 
 
 class S3Settings(TypedDict):
@@ -1039,6 +1043,14 @@ class S3Settings(TypedDict):
     prefix: str
     pathStyle: bool
     accessKeyId: str
+
+
+class PostgresSettings(TypedDict):
+    host: str
+    port: int
+    database: str
+    user: str
+    sslMode: PostgresSSLMode
 
 
 class ConnectionProblem(TypedDict):
@@ -1059,6 +1071,24 @@ class ConnectionFile(TypedDict):
 class ConnectionFileList(TypedDict):
     data: list[ConnectionFile]
     nextCursor: NotRequired[str]
+
+
+AsTextItem: TypeAlias = str
+
+
+PostgresRowsMode: TypeAlias = Literal['full', 'growing']
+
+
+class PostgresRows(TypedDict):
+    schema: NotRequired[str]
+    table: NotRequired[str]
+    query: NotRequired[str]
+    mode: PostgresRowsMode
+    cursorColumn: NotRequired[str]
+    overlap: NotRequired[str]
+    key: NotRequired[list[str]]
+    asText: NotRequired[list[str]]
+    cursor: NotRequired[str]
 
 
 class NewSchedule(TypedDict):
@@ -1085,7 +1115,7 @@ SourceStatus: TypeAlias = Literal['active', 'paused', 'stopped']
 
 class SourceNote(TypedDict):
     path: str
-    event: Literal['changed', 'deleted']
+    event: Literal['changed', 'deleted', 'asText']
 
 
 class NewWebhook(TypedDict):
@@ -1478,17 +1508,25 @@ class AgentCard(TypedDict):
     skills: list[AgentSkill]
 
 
-class NewConnection(TypedDict):
-    name: ObjectName
-    kind: ConnectionKind
-    s3: NewS3Settings
+class NewPostgresSettings(TypedDict):
+    host: str
+    port: NotRequired[int]
+    database: str
+    user: str
+    password: str
+    sslMode: NotRequired[PostgresSSLMode]
 
 
 class Connection(TypedDict):
+    """
+    Has the settings of its kind.
+    """
+
     id: str
     name: str
     kind: ConnectionKind
-    s3: S3Settings
+    s3: NotRequired[S3Settings]
+    postgresql: NotRequired[PostgresSettings]
     problem: NotRequired[ConnectionProblem]
     testedAt: str
     createdAt: str
@@ -1499,17 +1537,19 @@ class ConnectionList(TypedDict):
     nextCursor: NotRequired[str]
 
 
-class NewSource(TypedDict):
-    name: ObjectName
-    connectionId: str
-    username: NotRequired[str]
-    namespace: ObjectName
-    datasetName: ObjectName
-    prefix: NotRequired[str]
-    pattern: NotRequired[str]
-    options: NotRequired[IngestionOptions]
-    accept: NotRequired[AcceptedDoubts]
-    schedule: NotRequired[NewSchedule]
+class NewPostgresRows(TypedDict):
+    """
+    The rows of a database that a source loads. Either `table` or `query`.
+    """
+
+    schema: NotRequired[str]
+    table: NotRequired[str]
+    query: NotRequired[str]
+    mode: PostgresRowsMode
+    cursorColumn: NotRequired[str]
+    overlap: NotRequired[str]
+    key: NotRequired[list[KeyItem]]
+    asText: NotRequired[list[AsTextItem]]
 
 
 class SourceChange(TypedDict):
@@ -1737,6 +1777,31 @@ class AuditList(TypedDict):
     nextCursor: NotRequired[str]
 
 
+class NewConnection(TypedDict):
+    """
+    Has the settings of its kind, and no others.
+    """
+
+    name: ObjectName
+    kind: ConnectionKind
+    s3: NotRequired[NewS3Settings]
+    postgresql: NotRequired[NewPostgresSettings]
+
+
+class NewSource(TypedDict):
+    name: ObjectName
+    connectionId: str
+    username: NotRequired[str]
+    namespace: ObjectName
+    datasetName: ObjectName
+    prefix: NotRequired[str]
+    pattern: NotRequired[str]
+    options: NotRequired[IngestionOptions]
+    accept: NotRequired[AcceptedDoubts]
+    schedule: NotRequired[NewSchedule]
+    postgresql: NotRequired[NewPostgresRows]
+
+
 class Source(TypedDict):
     id: str
     name: str
@@ -1748,6 +1813,7 @@ class Source(TypedDict):
     pattern: str
     options: NotRequired[IngestionOptions]
     accept: NotRequired[list[str]]
+    postgresql: NotRequired[PostgresRows]
     status: SourceStatus
     reason: NotRequired[str]
     reasonCode: NotRequired[SourceReasonCode]
