@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -311,7 +312,7 @@ func (o original) requireRestored(waiting string, atLeast, atMost int) {
 	require.LessOrEqual(o.t, len(rows), atMost+1)
 
 	for n, cell := range rows {
-		require.Equal(o.t, fmt.Sprint(n), fmt.Sprint(cell), "no row is missing between two")
+		require.Equal(o.t, strconv.Itoa(n), fmt.Sprint(cell), "no row is missing between two")
 	}
 
 	// Earlier snapshots are there, and the tables change further.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,7 +92,7 @@ func TestMove(t *testing.T) {
 
 	waiting := h.stage(h.Lake, staged, columns, 5, 5)
 
-	h.place = h.place.moved()
+	h.place = h.moved()
 	h.known = map[string][]int{}
 	h.check()
 	h.requireSound()
@@ -113,7 +114,7 @@ func TestMove(t *testing.T) {
 	h.requireSound()
 }
 
-// TestMoveDamaged gives the copier of Avro files files that are cut or changed. It must fail or succeed, and must not stop.
+// TestMoveDamaged gives the copier Avro files that are cut or changed. It must fail or succeed, and must not stop.
 func TestMoveDamaged(t *testing.T) {
 	t.Parallel()
 
@@ -124,7 +125,7 @@ func TestMoveDamaged(t *testing.T) {
 	var manifest []byte
 
 	for _, key := range p.keys() {
-		if IsMetadata(key) && bytes.HasSuffix([]byte(key), []byte("-m0.avro")) {
+		if IsMetadata(key) && strings.HasSuffix(key, "-m0.avro") {
 			object, err := p.store.Read(t.Context(), key, 0, -1)
 			require.NoError(t, err)
 			manifest, err = io.ReadAll(object)
@@ -137,7 +138,7 @@ func TestMoveDamaged(t *testing.T) {
 	_, err := moveAvro(manifest, same, nil)
 	require.NoError(t, err)
 
-	for n := range len(manifest) {
+	for n := range manifest {
 		if _, err := moveAvro(manifest[:n], same, nil); n < len(avroMagic) {
 			require.ErrorIs(t, err, errAvro)
 		}

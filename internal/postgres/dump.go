@@ -51,7 +51,7 @@ func run(ctx context.Context, address string, to io.Writer, program string, args
 
 	var said strings.Builder
 
-	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address}, args...)...) //nolint:gosec // it was looked for
+	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address}, args...)...)
 	command.Env, command.Stdout, command.Stderr = environment, to, &said
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 
