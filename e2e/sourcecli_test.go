@@ -57,7 +57,7 @@ func TestSourceCommands(t *testing.T) {
 	require.NotZero(t, c.try("source", "schedule", "orders", "--schedule", "0 25 * * *").code)
 	require.Contains(t, c.run("source", "schedule", "orders", "--none"), "only when somebody asks")
 	require.NotContains(t, c.run("source", "show", "orders"), "Schedule")
-	require.Contains(t, c.run("source", "add", "daily", "shop/daily", "--connection", "nightly", "--schedule", "30 4 * * 1-5"), "It loads its files into ")
+	require.Contains(t, c.run("source", "add", "daily", "shop/daily", "--connection", "nightly", "--schedule", "30 4 * * 1-5"), "It loads into ")
 	require.Contains(t, c.run("dataset", "show", "shop/orders"), "refreshed")
 	require.Contains(t, c.run("source", "pause", "orders"), "Paused")
 	require.Equal(t, 6, c.try("source", "run", "orders").code)
