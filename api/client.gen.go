@@ -2974,7 +2974,7 @@ type NewPostgresSettings struct {
 	// Host Name or address of the server. One host, no socket.
 	Host string `json:"host"`
 
-	// Password Stored encrypted and never returned.
+	// Password Password of the role, stored encrypted and never returned.
 	Password string `json:"password"`
 
 	// Port 5432 if absent.

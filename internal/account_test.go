@@ -36,6 +36,7 @@ const (
 	isUsed   why = "finds what other accounts have of a dataset that is erased or moved; each part can be asked"
 	isBound  why = "finds the files that others uploaded for datasets of the account; each part can be asked"
 	isKeys   why = "seals the secrets of all accounts with another key of the operator; each part can be asked"
+	isMoved  why = "restores the whole deployment; each part can be restored for its own"
 	inOrder  why = "gives the events of the whole deployment their order"
 	isPart   why = "is the beginning of other statements"
 )
@@ -96,9 +97,12 @@ func acrossAccounts() map[string]why {
 		"job.sqlTakeExpired":          isDue,
 		"lake.sqlAnyAddress":          isFsck,
 		"lake.sqlClaimRemovable":      isDue,
+		"lake.sqlMovePointers":        isMoved,
 		"lake.sqlSelectCommitted":     isFsck,
 		"lake.sqlSelectDue":           isDue,
+		"lake.sqlSelectEntries":       isMoved,
 		"lake.sqlSelectKnown":         isFsck,
+		"lake.sqlSelectMoved":         isMoved,
 		"lake.sqlSelectRemoved":       isDue,
 		"lake.sqlSelectSuperseded":    isDue,
 		"llm.sqlSelectLate":           isDue,
@@ -123,6 +127,7 @@ func acrossAccounts() map[string]why {
 		"source.sqlSelectDue":         isDue,
 		"upload.sqlClaimRemovable":    isDue,
 		"upload.sqlDueBound":          isUsed,
+		"upload.sqlEndBegun":          isMoved,
 		"upload.sqlForgetBound":       isUsed,
 		"upload.sqlForsakeFiles":      isUsed,
 		"upload.sqlMoveBound":         isUsed,

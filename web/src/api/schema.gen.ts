@@ -4961,7 +4961,7 @@ export interface components {
             database: string;
             /** @description A role that only reads is enough, and safer. */
             user: string;
-            /** @description Stored encrypted and never returned. */
+            /** @description Password of the role, stored encrypted and never returned. */
             password: string;
             sslMode?: components["schemas"]["PostgresSSLMode"] | null;
         };
