@@ -34,10 +34,11 @@ func TestProse(t *testing.T) {
 	}
 }
 
-var leading = regexp.MustCompile(`(?i)!?\[[^\[\]]*\]\([^()]*\)|<[a-z!/?]|//[^\s)\]>"']|\bwww\.[^\s)\]>"']|\bjavascript:`)
+// Only ASCII letters begin a tag. (?i) alone would also match the letters of other alphabets that fold to one.
+var leading = regexp.MustCompile(`(?i)!?\[[^\[\]]*\]\([^()]*\)|<(?-i:[a-zA-Z!/?])|//[^\s)\]>"']|\bwww\.[^\s)\]>"']|\bjavascript:`)
 
 func FuzzProse(f *testing.F) {
-	for _, text := range []string{"![a](http://b)", "<<b>img src=x>", "[a]([b](c))", "ht<b>tp://x", "www<x>.y", "java<i>script:x", "a\n[1]: http://x"} {
+	for _, text := range []string{"![a](http://b)", "<<b>img src=x>", "[a]([b](c))", "ht<b>tp://x", "www<x>.y", "java<i>script:x", "a\n[1]: http://x", "<ſ"} {
 		f.Add(text)
 	}
 
