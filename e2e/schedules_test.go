@@ -32,7 +32,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// schedulesFire waits for a slot on two replicas, one of which is killed when the run has begun.
+// schedulesFire runs two replicas, waits for a slot, and kills one replica after the run has begun.
 func schedulesFire(t *testing.T, _ *service, _ *signer) {
 	t.Helper()
 

@@ -41,8 +41,8 @@ func linked(t *testing.T, program string) (packages, modules []string) {
 	return packages, slices.Compact(modules)
 }
 
-// TestEngineContainsLittle checks that a sealed process contains only what it needs. It initializes every package that is linked in
-// whenever it starts, for each statement and each file, and hostile input that gets so far has less to work with.
+// TestEngineContainsLittle checks that a sealed process contains only what it needs. Each start initializes all linked
+// packages, and a process starts for each statement and each file. Fewer packages also give hostile input less code to exploit.
 func TestEngineContainsLittle(t *testing.T) {
 	t.Parallel()
 

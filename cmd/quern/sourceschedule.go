@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/api"
 )
 
-// schedule is what the flags say about when a source runs by itself.
+// schedule holds the flags that set when a source runs by itself.
 type schedule struct {
 	cron, timeZone string
 	jitter         time.Duration

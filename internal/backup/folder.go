@@ -6,8 +6,8 @@
 //   - The dump and the list of objects are of one state of the database.
 //   - backup.json exists only beside a complete dump and a complete list. Its field completedAt is set only when every object of the list is
 //     in the folder, or was missing in the store.
-//   - Objects are copied in the order of the list, a batch at a time. The file of what is copied grows after the objects of a batch are on
-//     disk, so a process that dies leaves a folder that the next one continues.
+//   - Objects are copied in the order of the list, a batch at a time. A batch is recorded as copied only after its objects
+//     are on disk. If the process dies, the next one continues after the last recorded batch.
 //   - Only the owner can read the folder: it has everything that the installation has.
 //
 // Faults: Conflict, NotFound.

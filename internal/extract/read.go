@@ -44,7 +44,7 @@ func unfit(format string, values ...any) error { return &UnfitError{fmt.Sprintf(
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// relation returns the SQL of what is read. A query ends on a line of its own, because it may end with a comment.
+// relation returns the SQL of what is read. The closing parenthesis is on a new line, because a query may end with a comment.
 func (r Rows) relation() string {
 	if r.Query == "" {
 		return quoted(r.Schema) + "." + quoted(r.Table)

@@ -101,7 +101,7 @@ func parseAvroObject(s map[string]any, named map[string]*avroType) (*avroType, e
 	return t, nil
 }
 
-// avroCopy copies encoded values and exchanges addresses in them. After an error it copies nothing.
+// avroCopy copies encoded values and replaces the addresses in them. After the first error it copies nothing more.
 type avroCopy struct {
 	in      []byte
 	out     []byte

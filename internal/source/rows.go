@@ -305,7 +305,7 @@ func (w *working) claimRows(ctx context.Context, found extract.Found, size int64
 
 // submitRows creates the ingestion of a load, if it does not exist yet. If the content has expired meanwhile, the load is forgotten.
 func (w *working) submitRows(ctx context.Context, l load) (isForgotten bool, err error) {
-	// The same rows come again on purpose: the source knows what was loaded.
+	// A source reads some rows again on purpose, so rows that were loaded before are no doubt.
 	accept := append(slices.Clone(w.source.Accept), ingest.LoadedBefore, ingest.RowsPresent)
 	request := ingest.Request{ID: l.Ingestion, Session: l.Session, Mode: w.source.Rows.ingestMode(), Accept: accept}
 

@@ -199,7 +199,7 @@ func TestMissedSlots(t *testing.T) {
 	race(t, all)
 	require.Equal(t, []string{"08:10"}, slots(all[0].runs(t, one)))
 
-	// The run takes long: the slots that come meanwhile are one run after it.
+	// The run is longer than the time between two slots. The slots that it misses become one run after it.
 	for range 35 {
 		clock.add(time.Minute)
 		race(t, all)
