@@ -92,7 +92,10 @@ test: ## Run the package tests without the race detector
 
 .PHONY: race
 race: ## Run the package tests with the race detector, in random order
-	go test $(TEST_FLAGS) $(UNIT)
+	go test $(TEST_FLAGS) -timeout 20m $(filter-out %/internal/engine/document,$(shell go list ./... | grep -vE '/(e2e|bench(/[a-z]+)?)$$'))
+	# The race detector makes the compiler of PDFium much slower.
+	go test -shuffle=on ./internal/engine/document
+	go test -run '^TestHostileDocuments$$' ./internal/engine/duckdb
 
 .PHONY: e2e
 e2e: ## Run the black-box tests that match RUN (default: all) against the real servers; docs/testing.md
@@ -124,7 +127,7 @@ e2e-trino: ## Test what needs Trino; download Trino first (half a gigabyte)
 	stack/up trino
 	trap 'stack/trino down' EXIT
 	go test -tags trino -count=1 -timeout 15m -run '^TestTrino' -v ./internal/icebergrest
-	go test -tags trino -count=1 -timeout 15m -run '^TestTrino$$' -v ./e2e/...
+	go test -tags trino -count=1 -timeout 15m -run '^(TestTrino.*|TestEnginesAgree)$$' -v ./e2e/...
 
 # The kit is not in a registry. TCK_DIR is a copy of a2aproject/a2a-tck with its dependencies installed in its folder venv.
 .PHONY: conformance

@@ -624,6 +624,33 @@ func (e KeyDuplicates) Valid() bool {
 	}
 }
 
+// Defines values for LimitKind.
+const (
+	QuerySeconds LimitKind = "querySeconds"
+	Questions    LimitKind = "questions"
+	ScannedBytes LimitKind = "scannedBytes"
+	StoredBytes  LimitKind = "storedBytes"
+	Tokens       LimitKind = "tokens"
+)
+
+// Valid indicates whether the value is a known member of the LimitKind enum.
+func (e LimitKind) Valid() bool {
+	switch e {
+	case QuerySeconds:
+		return true
+	case Questions:
+		return true
+	case ScannedBytes:
+		return true
+	case StoredBytes:
+		return true
+	case Tokens:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MeasureFunction.
 const (
 	MeasureFunctionAverage       MeasureFunction = "average"
@@ -1140,6 +1167,42 @@ func (e SnapshotOperation) Valid() bool {
 	}
 }
 
+// Defines values for SourceChangedFiles.
+const (
+	SourceChangedFilesKeep    SourceChangedFiles = "keep"
+	SourceChangedFilesReplace SourceChangedFiles = "replace"
+)
+
+// Valid indicates whether the value is a known member of the SourceChangedFiles enum.
+func (e SourceChangedFiles) Valid() bool {
+	switch e {
+	case SourceChangedFilesKeep:
+		return true
+	case SourceChangedFilesReplace:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SourceDeletedFiles.
+const (
+	SourceDeletedFilesKeep   SourceDeletedFiles = "keep"
+	SourceDeletedFilesRemove SourceDeletedFiles = "remove"
+)
+
+// Valid indicates whether the value is a known member of the SourceDeletedFiles enum.
+func (e SourceDeletedFiles) Valid() bool {
+	switch e {
+	case SourceDeletedFilesKeep:
+		return true
+	case SourceDeletedFilesRemove:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SourceNoteEvent.
 const (
 	AsText  SourceNoteEvent = "asText"
@@ -1168,6 +1231,7 @@ const (
 	SourceReasonCodeDataset    SourceReasonCode = "dataset"
 	SourceReasonCodeDoubt      SourceReasonCode = "doubt"
 	SourceReasonCodeFile       SourceReasonCode = "file"
+	SourceReasonCodeGone       SourceReasonCode = "gone"
 )
 
 // Valid indicates whether the value is a known member of the SourceReasonCode enum.
@@ -1182,6 +1246,8 @@ func (e SourceReasonCode) Valid() bool {
 	case SourceReasonCodeDoubt:
 		return true
 	case SourceReasonCodeFile:
+		return true
+	case SourceReasonCodeGone:
 		return true
 	default:
 		return false
@@ -2276,7 +2342,8 @@ type DatasetMetadata struct {
 	Columns         []DatasetColumn `json:"columns"`
 	DataDescription string          `json:"dataDescription"`
 
-	// Engine The engine that queries it.
+	// Engine The engine that reads the rows for statements: duckdb or trino. The operator chooses it. A statement that reads at least one dataset on trino runs there as a
+	// whole, and a few things that DuckDB can do are then QUERY_INVALID. More engines may follow.
 	Engine string `json:"engine"`
 
 	// Key The columns whose values identify a row of the dataset. Absent if none were declared.
@@ -2490,6 +2557,22 @@ type FinishedUpload struct {
 // Grantee A username, or `@` and the name of a group.
 type Grantee = string
 
+// Health defines model for Health.
+type Health struct {
+	Checks  []HealthCheck `json:"checks"`
+	Queues  []Queue       `json:"queues"`
+	Version string        `json:"version"`
+}
+
+// HealthCheck defines model for HealthCheck.
+type HealthCheck struct {
+	Name string `json:"name"`
+	Ok   bool   `json:"ok"`
+
+	// Problem Absent if there is none.
+	Problem *string `json:"problem,omitempty"`
+}
+
 // ImportedDataset defines model for ImportedDataset.
 type ImportedDataset struct {
 	Changes []ImportedEntry `json:"changes"`
@@ -2598,7 +2681,7 @@ type Ingestion struct {
 	FinishedAt *time.Time         `json:"finishedAt,omitempty"`
 	ID         openapi_types.UUID `json:"id"`
 
-	// Key The columns by which rows are merged.
+	// Key The columns by which rows are merged. None if a source replaces all rows of a file that has changed.
 	Key  *[]string     `json:"key,omitempty"`
 	Mode IngestionMode `json:"mode"`
 
@@ -2750,6 +2833,12 @@ type LeftShare struct {
 	Remaining ShareList `json:"remaining"`
 }
 
+// LimitGroup A group of the issuer.
+type LimitGroup = string
+
+// LimitKind defines model for LimitKind.
+type LimitKind string
+
 // LinkRequest defines model for LinkRequest.
 type LinkRequest struct {
 	// Datasets Only these datasets of the namespace.
@@ -2787,6 +2876,9 @@ type Me struct {
 
 	// Name As the identity provider gives it, or `""`.
 	Name string `json:"name"`
+
+	// Operator True if the caller may call the operations for operators, else absent.
+	Operator *bool `json:"operator,omitempty"`
 
 	// Username A username. Compared without case; `self` stands for the caller.
 	Username AccountName `json:"username"`
@@ -3034,13 +3126,15 @@ type NewShare struct {
 // NewSource defines model for NewSource.
 type NewSource struct {
 	// Accept Doubts that do not stop the load.
-	Accept *AcceptedDoubts `json:"accept,omitempty"`
+	Accept  *AcceptedDoubts     `json:"accept,omitempty"`
+	Changed *SourceChangedFiles `json:"changed,omitempty"`
 
 	// ConnectionID A connection of the caller.
 	ConnectionID openapi_types.UUID `json:"connectionId"`
 
 	// DatasetName Name of a namespace or dataset. Kept as written, compared without case.
-	DatasetName ObjectName `json:"datasetName"`
+	DatasetName ObjectName          `json:"datasetName"`
+	Deleted     *SourceDeletedFiles `json:"deleted,omitempty"`
 
 	// Name Name of the source, compared without case.
 	Name ObjectName `json:"name"`
@@ -3470,6 +3564,15 @@ type Question struct {
 // QuestionAgent defines model for Question.Agent.
 type QuestionAgent string
 
+// Queue The jobs of a queue that could run now, but that no worker has taken yet.
+type Queue struct {
+	Name string `json:"name"`
+
+	// OldestSeconds How long the oldest of them has waited.
+	OldestSeconds float64 `json:"oldestSeconds"`
+	Waiting       int64   `json:"waiting"`
+}
+
 // ReadSnapshot defines model for ReadSnapshot.
 type ReadSnapshot struct {
 	Dataset    string             `json:"dataset"`
@@ -3511,7 +3614,7 @@ type ResultColumn struct {
 type Role string
 
 // Row Cells by column name, as typed JSON. Integers beyond 2^53, decimals that would lose digits, NaN and infinities are strings; the column's type says so.
-// Rows of an answer may carry `__metadata {score, source {file, row | page}}`, which is not a column.
+// Rows of an answer may carry `__metadata {score, source {file, row, page}}`, which is not a column; `page` is that of a row from a document.
 type Row map[string]interface{}
 
 // RowPage defines model for RowPage.
@@ -3834,11 +3937,19 @@ type SnapshotList struct {
 // Source defines model for Source.
 type Source struct {
 	// Accept The codes of doubts that do not stop the source.
-	Accept       *[]string          `json:"accept,omitempty"`
-	ConnectionID openapi_types.UUID `json:"connectionId"`
-	CreatedAt    time.Time          `json:"createdAt"`
-	DatasetName  string             `json:"datasetName"`
-	ID           openapi_types.UUID `json:"id"`
+	Accept *[]string `json:"accept,omitempty"`
+
+	// Changed What happens if a loaded file has another content. `keep`, the default: its rows stay, and the run tells it. `replace`: the new content replaces the rows of the file, in one
+	// snapshot.
+	Changed      *SourceChangedFiles `json:"changed,omitempty"`
+	ConnectionID openapi_types.UUID  `json:"connectionId"`
+	CreatedAt    time.Time           `json:"createdAt"`
+	DatasetName  string              `json:"datasetName"`
+
+	// Deleted What happens if a loaded file is gone. `keep`, the default: its rows stay, and the run tells it. `remove`: its rows are removed. If there is no file at all, the source stops
+	// instead.
+	Deleted *SourceDeletedFiles `json:"deleted,omitempty"`
+	ID      openapi_types.UUID  `json:"id"`
 
 	// IngestionID The ingestion that stopped the source.
 	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
@@ -3859,7 +3970,7 @@ type Source struct {
 	Reason *string `json:"reason,omitempty"`
 
 	// ReasonCode `doubt`: a file or the rows wait for somebody; `file`: a file or the rows cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
-	// or the account is no longer valid. Later releases add codes.
+	// or the account is no longer valid; `gone`: no file is left, and the rows of all files would be removed. Later releases add codes.
 	ReasonCode *SourceReasonCode `json:"reasonCode,omitempty"`
 	Schedule   *Schedule         `json:"schedule,omitempty"`
 
@@ -3872,12 +3983,38 @@ type Source struct {
 
 // SourceChange defines model for SourceChange.
 type SourceChange struct {
+	// Accept Doubts that do not stop the load.
+	Accept *AcceptedDoubts `json:"accept,omitempty"`
+
 	// Active Whether the source may run.
 	Active *bool `json:"active,omitempty"`
+
+	// Changed The next run also replaces files that changed before.
+	Changed *SourceChangedFiles `json:"changed,omitempty"`
+
+	// Deleted The next run also removes the rows of files that were gone before.
+	Deleted *SourceDeletedFiles `json:"deleted,omitempty"`
+
+	// Options All options, for files that are loaded from now on.
+	Options *IngestionOptions `json:"options,omitempty"`
+
+	// Pattern As `prefix`. `*` for all files.
+	Pattern *string `json:"pattern,omitempty"`
+
+	// Prefix Files that are no longer found are left alone: their rows stay, and no run tells about them.
+	Prefix *string `json:"prefix,omitempty"`
 
 	// Schedule The new schedule; `{}` removes the schedule.
 	Schedule *NewSchedule `json:"schedule,omitempty"`
 }
+
+// SourceChangedFiles What happens if a loaded file has another content. `keep`, the default: its rows stay, and the run tells it. `replace`: the new content replaces the rows of the file, in one
+// snapshot.
+type SourceChangedFiles string
+
+// SourceDeletedFiles What happens if a loaded file is gone. `keep`, the default: its rows stay, and the run tells it. `remove`: its rows are removed. If there is no file at all, the source stops
+// instead.
+type SourceDeletedFiles string
 
 // SourceList defines model for SourceList.
 type SourceList struct {
@@ -3898,7 +4035,7 @@ type SourceNote struct {
 type SourceNoteEvent string
 
 // SourceReasonCode `doubt`: a file or the rows wait for somebody; `file`: a file or the rows cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
-// or the account is no longer valid. Later releases add codes.
+// or the account is no longer valid; `gone`: no file is left, and the rows of all files would be removed. Later releases add codes.
 type SourceReasonCode string
 
 // SourceRun defines model for SourceRun.
@@ -3906,11 +4043,11 @@ type SourceRun struct {
 	// Bytes Bytes of the loaded files.
 	Bytes int64 `json:"bytes"`
 
-	// Changed Loaded files whose content is another one now. They are not loaded again.
+	// Changed Loaded files whose content is another one now. With `keep` their rows stay.
 	Changed   int64     `json:"changed"`
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Deleted Loaded files that are gone. Their rows stay.
+	// Deleted Loaded files that are gone. With `keep` their rows stay.
 	Deleted int64 `json:"deleted"`
 
 	// Files Files that were loaded.
@@ -4216,6 +4353,49 @@ type UsageItem struct {
 	// ResetsAt When the count begins again. Absent for what is stored, which is not counted by day.
 	ResetsAt *time.Time `json:"resetsAt,omitempty"`
 	Used     int64      `json:"used"`
+}
+
+// User defines model for User.
+type User struct {
+	CreatedAt time.Time          `json:"createdAt"`
+	Disabled  bool               `json:"disabled"`
+	Email     *string            `json:"email,omitempty"`
+	ID        openapi_types.UUID `json:"id"`
+	Name      *string            `json:"name,omitempty"`
+
+	// SeenAt When the user last signed in.
+	SeenAt   time.Time `json:"seenAt"`
+	Username string    `json:"username"`
+}
+
+// UserChange defines model for UserChange.
+type UserChange struct {
+	Disabled bool `json:"disabled"`
+}
+
+// UserLimit A limit of a user, of each member of a group, or, without both, of everyone.
+type UserLimit struct {
+	// Amount Questions, tokens, seconds or bytes. Absent for a user or group that is exempt from a more general limit.
+	Amount *int64 `json:"amount,omitempty"`
+
+	// Group A group of the issuer.
+	Group *LimitGroup `json:"group,omitempty"`
+	Kind  LimitKind   `json:"kind"`
+
+	// User A username. Compared without case; `self` stands for the caller.
+	User *AccountName `json:"user,omitempty"`
+}
+
+// UserLimitList defines model for UserLimitList.
+type UserLimitList struct {
+	Data       []UserLimit `json:"data"`
+	NextCursor *string     `json:"nextCursor,omitempty"`
+}
+
+// UserList defines model for UserList.
+type UserList struct {
+	Data       []User  `json:"data"`
+	NextCursor *string `json:"nextCursor,omitempty"`
 }
 
 // ValueCount defines model for ValueCount.
@@ -4810,6 +4990,31 @@ type IngestRowsParams struct {
 // IngestRowsParamsMode defines parameters for IngestRows.
 type IngestRowsParamsMode string
 
+// UnsetLimitParams defines parameters for UnsetLimit.
+type UnsetLimitParams struct {
+	Kind  LimitKind    `form:"kind" json:"kind"`
+	User  *AccountName `form:"user,omitempty" json:"user,omitempty"`
+	Group *LimitGroup  `form:"group,omitempty" json:"group,omitempty"`
+}
+
+// ListLimitsParams defines parameters for ListLimits.
+type ListLimitsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListUsersParams defines parameters for ListUsers.
+type ListUsersParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // GrantDatasetShareParams defines parameters for GrantDatasetShare.
 type GrantDatasetShareParams struct {
 	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
@@ -5150,6 +5355,12 @@ type CreateDatasetJSONRequestBody = InferDefinitionChange
 
 // IngestRowsJSONRequestBody defines body for IngestRows for application/json ContentType.
 type IngestRowsJSONRequestBody = NewRows
+
+// SetLimitJSONRequestBody defines body for SetLimit for application/json ContentType.
+type SetLimitJSONRequestBody = UserLimit
+
+// UpdateUserJSONRequestBody defines body for UpdateUser for application/json ContentType.
+type UpdateUserJSONRequestBody = UserChange
 
 // RevokeDatasetShareJSONRequestBody defines body for RevokeDatasetShare for application/json ContentType.
 type RevokeDatasetShareJSONRequestBody = ShareRevocation
@@ -5976,6 +6187,82 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /ingest/{namespace}/{datasetName} (the `IngestRows` operationId).
 	IngestRows(ctx context.Context, namespace Namespace, datasetName DatasetName, params *IngestRowsParams, body IngestRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetHealth How the service is
+	//
+	// Only operators may call this. They are the members of the group of the issuer that the service is configured with.
+	// The checks are those of the replica that answers. The queues are those of all replicas together.
+	//
+	// Corresponds with GET /operator/health (the `GetHealth` operationId).
+	GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnsetLimit Remove a limit
+	//
+	// Only operators may call this. The next more general limit applies then.
+	//
+	// Corresponds with DELETE /operator/limits (the `UnsetLimit` operationId).
+	UnsetLimit(ctx context.Context, params *UnsetLimitParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListLimits List limits
+	//
+	// Only operators may call this. The first page also has the limits of groups and of everyone.
+	//
+	// Corresponds with GET /operator/limits (the `ListLimits` operationId).
+	ListLimits(ctx context.Context, params *ListLimitsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetLimitWithBody Set a limit
+	//
+	// Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+	// on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /operator/limits (the `SetLimit` operationId).
+	SetLimitWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetLimit Set a limit
+	//
+	// Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+	// on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /operator/limits (the `SetLimit` operationId).
+	SetLimit(ctx context.Context, body SetLimitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUsers List users
+	//
+	// Only operators may call this. All users who have signed in, in the order of their usernames.
+	//
+	// Corresponds with GET /operator/users (the `ListUsers` operationId).
+	ListUsers(ctx context.Context, params *ListUsersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUserWithBody Disable or enable a user
+	//
+	// Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+	// that they have. Operators cannot disable themselves.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /operator/users/{username} (the `UpdateUser` operationId).
+	UpdateUserWithBody(ctx context.Context, username Username, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUser Disable or enable a user
+	//
+	// Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+	// that they have. Operators cannot disable themselves.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /operator/users/{username} (the `UpdateUser` operationId).
+	UpdateUser(ctx context.Context, username Username, body UpdateUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUsageOf What a user used today and has left
+	//
+	// Only operators may call this.
+	//
+	// Corresponds with GET /operator/users/{username}/usage (the `GetUsageOf` operationId).
+	GetUsageOf(ctx context.Context, username Username, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeDatasetShareWithBody Revoke a user's access to a dataset
 	//
@@ -8337,6 +8624,172 @@ func (c *Client) IngestRowsWithBody(ctx context.Context, namespace Namespace, da
 // Corresponds with POST /ingest/{namespace}/{datasetName} (the `IngestRows` operationId).
 func (c *Client) IngestRows(ctx context.Context, namespace Namespace, datasetName DatasetName, params *IngestRowsParams, body IngestRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewIngestRowsRequest(c.Server, namespace, datasetName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetHealth How the service is
+//
+// Only operators may call this. They are the members of the group of the issuer that the service is configured with.
+// The checks are those of the replica that answers. The queues are those of all replicas together.
+//
+// Corresponds with GET /operator/health (the `GetHealth` operationId).
+func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetHealthRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnsetLimit Remove a limit
+//
+// Only operators may call this. The next more general limit applies then.
+//
+// Corresponds with DELETE /operator/limits (the `UnsetLimit` operationId).
+func (c *Client) UnsetLimit(ctx context.Context, params *UnsetLimitParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnsetLimitRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListLimits List limits
+//
+// Only operators may call this. The first page also has the limits of groups and of everyone.
+//
+// Corresponds with GET /operator/limits (the `ListLimits` operationId).
+func (c *Client) ListLimits(ctx context.Context, params *ListLimitsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLimitsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetLimitWithBody Set a limit
+//
+// Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+// on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /operator/limits (the `SetLimit` operationId).
+func (c *Client) SetLimitWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetLimitRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetLimit Set a limit
+//
+// Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+// on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /operator/limits (the `SetLimit` operationId).
+func (c *Client) SetLimit(ctx context.Context, body SetLimitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetLimitRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUsers List users
+//
+// Only operators may call this. All users who have signed in, in the order of their usernames.
+//
+// Corresponds with GET /operator/users (the `ListUsers` operationId).
+func (c *Client) ListUsers(ctx context.Context, params *ListUsersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUsersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUserWithBody Disable or enable a user
+//
+// Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+// that they have. Operators cannot disable themselves.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /operator/users/{username} (the `UpdateUser` operationId).
+func (c *Client) UpdateUserWithBody(ctx context.Context, username Username, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUserRequestWithBody(c.Server, username, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUser Disable or enable a user
+//
+// Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+// that they have. Operators cannot disable themselves.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /operator/users/{username} (the `UpdateUser` operationId).
+func (c *Client) UpdateUser(ctx context.Context, username Username, body UpdateUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUserRequest(c.Server, username, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUsageOf What a user used today and has left
+//
+// Only operators may call this.
+//
+// Corresponds with GET /operator/users/{username}/usage (the `GetUsageOf` operationId).
+func (c *Client) GetUsageOf(ctx context.Context, username Username, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUsageOfRequest(c.Server, username)
 	if err != nil {
 		return nil, err
 	}
@@ -13636,6 +14089,360 @@ func NewIngestRowsRequestWithBody(server string, namespace Namespace, datasetNam
 	return req, nil
 }
 
+// NewGetHealthRequest constructs an http.Request for the GetHealth method
+func NewGetHealthRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operator/health")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUnsetLimitRequest constructs an http.Request for the UnsetLimit method
+func NewUnsetLimitRequest(server string, params *UnsetLimitParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operator/limits")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.User != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user", *params.User, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Group != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "group", *params.Group, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListLimitsRequest constructs an http.Request for the ListLimits method
+func NewListLimitsRequest(server string, params *ListLimitsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operator/limits")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetLimitRequest calls the generic SetLimit builder with application/json body
+func NewSetLimitRequest(server string, body SetLimitJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetLimitRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSetLimitRequestWithBody constructs an http.Request for the SetLimit method, with any body, and a specified content type
+func NewSetLimitRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operator/limits")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListUsersRequest constructs an http.Request for the ListUsers method
+func NewListUsersRequest(server string, params *ListUsersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operator/users")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateUserRequest calls the generic UpdateUser builder with application/json body
+func NewUpdateUserRequest(server string, username Username, body UpdateUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateUserRequestWithBody(server, username, "application/json", bodyReader)
+}
+
+// NewUpdateUserRequestWithBody constructs an http.Request for the UpdateUser method, with any body, and a specified content type
+func NewUpdateUserRequestWithBody(server string, username Username, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operator/users/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetUsageOfRequest constructs an http.Request for the GetUsageOf method
+func NewGetUsageOfRequest(server string, username Username) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/operator/users/%s/usage", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRevokeDatasetShareRequest calls the generic RevokeDatasetShare builder with application/json body
 func NewRevokeDatasetShareRequest(server string, username Username, namespace Namespace, datasetName DatasetName, body RevokeDatasetShareJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -18336,6 +19143,92 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /ingest/{namespace}/{datasetName} (the `IngestRows` operationId).
 	IngestRowsWithResponse(ctx context.Context, namespace Namespace, datasetName DatasetName, params *IngestRowsParams, body IngestRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*IngestRowsResponse, error)
 
+	// GetHealthWithResponse How the service is
+	//
+	// Only operators may call this. They are the members of the group of the issuer that the service is configured with.
+	// The checks are those of the replica that answers. The queues are those of all replicas together.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /operator/health (the `GetHealth` operationId).
+	GetHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHealthResponse, error)
+
+	// UnsetLimitWithResponse Remove a limit
+	//
+	// Only operators may call this. The next more general limit applies then.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /operator/limits (the `UnsetLimit` operationId).
+	UnsetLimitWithResponse(ctx context.Context, params *UnsetLimitParams, reqEditors ...RequestEditorFn) (*UnsetLimitResponse, error)
+
+	// ListLimitsWithResponse List limits
+	//
+	// Only operators may call this. The first page also has the limits of groups and of everyone.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /operator/limits (the `ListLimits` operationId).
+	ListLimitsWithResponse(ctx context.Context, params *ListLimitsParams, reqEditors ...RequestEditorFn) (*ListLimitsResponse, error)
+
+	// SetLimitWithBodyWithResponse Set a limit
+	//
+	// Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+	// on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /operator/limits (the `SetLimit` operationId).
+	SetLimitWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetLimitResponse, error)
+
+	// SetLimitWithResponse Set a limit
+	//
+	// Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+	// on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /operator/limits (the `SetLimit` operationId).
+	SetLimitWithResponse(ctx context.Context, body SetLimitJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLimitResponse, error)
+
+	// ListUsersWithResponse List users
+	//
+	// Only operators may call this. All users who have signed in, in the order of their usernames.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /operator/users (the `ListUsers` operationId).
+	ListUsersWithResponse(ctx context.Context, params *ListUsersParams, reqEditors ...RequestEditorFn) (*ListUsersResponse, error)
+
+	// UpdateUserWithBodyWithResponse Disable or enable a user
+	//
+	// Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+	// that they have. Operators cannot disable themselves.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /operator/users/{username} (the `UpdateUser` operationId).
+	UpdateUserWithBodyWithResponse(ctx context.Context, username Username, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUserResponse, error)
+
+	// UpdateUserWithResponse Disable or enable a user
+	//
+	// Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+	// that they have. Operators cannot disable themselves.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /operator/users/{username} (the `UpdateUser` operationId).
+	UpdateUserWithResponse(ctx context.Context, username Username, body UpdateUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUserResponse, error)
+
+	// GetUsageOfWithResponse What a user used today and has left
+	//
+	// Only operators may call this.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /operator/users/{username}/usage (the `GetUsageOf` operationId).
+	GetUsageOfWithResponse(ctx context.Context, username Username, reqEditors ...RequestEditorFn) (*GetUsageOfResponse, error)
+
 	// RevokeDatasetShareWithBodyWithResponse Revoke a user's access to a dataset
 	//
 	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
@@ -22237,6 +23130,377 @@ func (r IngestRowsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r IngestRowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetHealthResponseDefaultHeaders the declared response headers of an HTTP default response for GetHealth
+type GetHealthResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetHealthResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Health
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetHealthResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetHealthResponse) GetJSON200() *Health {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetHealthResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetHealthResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetHealthResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetHealthResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetHealthResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UnsetLimitResponseDefaultHeaders the declared response headers of an HTTP default response for UnsetLimit
+type UnsetLimitResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UnsetLimitResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UnsetLimitResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UnsetLimitResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UnsetLimitResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UnsetLimitResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UnsetLimitResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UnsetLimitResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListLimitsResponseDefaultHeaders the declared response headers of an HTTP default response for ListLimits
+type ListLimitsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListLimitsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserLimitList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListLimitsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListLimitsResponse) GetJSON200() *UserLimitList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListLimitsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListLimitsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListLimitsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListLimitsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListLimitsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SetLimitResponseDefaultHeaders the declared response headers of an HTTP default response for SetLimit
+type SetLimitResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type SetLimitResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserLimit
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SetLimitResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetLimitResponse) GetJSON200() *UserLimit {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SetLimitResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetLimitResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetLimitResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetLimitResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetLimitResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListUsersResponseDefaultHeaders the declared response headers of an HTTP default response for ListUsers
+type ListUsersResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListUsersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListUsersResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUsersResponse) GetJSON200() *UserList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListUsersResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUsersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUsersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUsersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUsersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateUserResponseDefaultHeaders the declared response headers of an HTTP default response for UpdateUser
+type UpdateUserResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UpdateUserResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UpdateUserResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateUserResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateUserResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateUserResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateUserResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateUserResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetUsageOfResponseDefaultHeaders the declared response headers of an HTTP default response for GetUsageOf
+type GetUsageOfResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetUsageOfResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Usage
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetUsageOfResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUsageOfResponse) GetJSON200() *Usage {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetUsageOfResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUsageOfResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUsageOfResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUsageOfResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUsageOfResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -27471,6 +28735,146 @@ func (c *ClientWithResponses) IngestRowsWithResponse(ctx context.Context, namesp
 	return ParseIngestRowsResponse(rsp)
 }
 
+// GetHealthWithResponse How the service is
+//
+// Only operators may call this. They are the members of the group of the issuer that the service is configured with.
+// The checks are those of the replica that answers. The queues are those of all replicas together.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /operator/health (the `GetHealth` operationId).
+func (c *ClientWithResponses) GetHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHealthResponse, error) {
+	rsp, err := c.GetHealth(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetHealthResponse(rsp)
+}
+
+// UnsetLimitWithResponse Remove a limit
+//
+// Only operators may call this. The next more general limit applies then.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /operator/limits (the `UnsetLimit` operationId).
+func (c *ClientWithResponses) UnsetLimitWithResponse(ctx context.Context, params *UnsetLimitParams, reqEditors ...RequestEditorFn) (*UnsetLimitResponse, error) {
+	rsp, err := c.UnsetLimit(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnsetLimitResponse(rsp)
+}
+
+// ListLimitsWithResponse List limits
+//
+// Only operators may call this. The first page also has the limits of groups and of everyone.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /operator/limits (the `ListLimits` operationId).
+func (c *ClientWithResponses) ListLimitsWithResponse(ctx context.Context, params *ListLimitsParams, reqEditors ...RequestEditorFn) (*ListLimitsResponse, error) {
+	rsp, err := c.ListLimits(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLimitsResponse(rsp)
+}
+
+// SetLimitWithBodyWithResponse Set a limit
+//
+// Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+// on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /operator/limits (the `SetLimit` operationId).
+func (c *ClientWithResponses) SetLimitWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetLimitResponse, error) {
+	rsp, err := c.SetLimitWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetLimitResponse(rsp)
+}
+
+// SetLimitWithResponse Set a limit
+//
+// Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+// on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /operator/limits (the `SetLimit` operationId).
+func (c *ClientWithResponses) SetLimitWithResponse(ctx context.Context, body SetLimitJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLimitResponse, error) {
+	rsp, err := c.SetLimit(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetLimitResponse(rsp)
+}
+
+// ListUsersWithResponse List users
+//
+// Only operators may call this. All users who have signed in, in the order of their usernames.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /operator/users (the `ListUsers` operationId).
+func (c *ClientWithResponses) ListUsersWithResponse(ctx context.Context, params *ListUsersParams, reqEditors ...RequestEditorFn) (*ListUsersResponse, error) {
+	rsp, err := c.ListUsers(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUsersResponse(rsp)
+}
+
+// UpdateUserWithBodyWithResponse Disable or enable a user
+//
+// Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+// that they have. Operators cannot disable themselves.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /operator/users/{username} (the `UpdateUser` operationId).
+func (c *ClientWithResponses) UpdateUserWithBodyWithResponse(ctx context.Context, username Username, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUserResponse, error) {
+	rsp, err := c.UpdateUserWithBody(ctx, username, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUserResponse(rsp)
+}
+
+// UpdateUserWithResponse Disable or enable a user
+//
+// Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+// that they have. Operators cannot disable themselves.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /operator/users/{username} (the `UpdateUser` operationId).
+func (c *ClientWithResponses) UpdateUserWithResponse(ctx context.Context, username Username, body UpdateUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUserResponse, error) {
+	rsp, err := c.UpdateUser(ctx, username, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUserResponse(rsp)
+}
+
+// GetUsageOfWithResponse What a user used today and has left
+//
+// Only operators may call this.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /operator/users/{username}/usage (the `GetUsageOf` operationId).
+func (c *ClientWithResponses) GetUsageOfWithResponse(ctx context.Context, username Username, reqEditors ...RequestEditorFn) (*GetUsageOfResponse, error) {
+	rsp, err := c.GetUsageOf(ctx, username, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUsageOfResponse(rsp)
+}
+
 // RevokeDatasetShareWithBodyWithResponse Revoke a user's access to a dataset
 //
 // Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
@@ -31547,6 +32951,320 @@ func ParseIngestRowsResponse(rsp *http.Response) (*IngestRowsResponse, error) {
 	switch {
 	case true:
 		var headers IngestRowsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetHealthResponse parses an HTTP response from a GetHealthWithResponse call
+func ParseGetHealthResponse(rsp *http.Response) (*GetHealthResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetHealthResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Health
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetHealthResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUnsetLimitResponse parses an HTTP response from a UnsetLimitWithResponse call
+func ParseUnsetLimitResponse(rsp *http.Response) (*UnsetLimitResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UnsetLimitResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers UnsetLimitResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListLimitsResponse parses an HTTP response from a ListLimitsWithResponse call
+func ParseListLimitsResponse(rsp *http.Response) (*ListLimitsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListLimitsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserLimitList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListLimitsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSetLimitResponse parses an HTTP response from a SetLimitWithResponse call
+func ParseSetLimitResponse(rsp *http.Response) (*SetLimitResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetLimitResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers SetLimitResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListUsersResponse parses an HTTP response from a ListUsersWithResponse call
+func ParseListUsersResponse(rsp *http.Response) (*ListUsersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUsersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListUsersResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateUserResponse parses an HTTP response from a UpdateUserWithResponse call
+func ParseUpdateUserResponse(rsp *http.Response) (*UpdateUserResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateUserResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers UpdateUserResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetUsageOfResponse parses an HTTP response from a GetUsageOfWithResponse call
+func ParseGetUsageOfResponse(rsp *http.Response) (*GetUsageOfResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUsageOfResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Usage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetUsageOfResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -41,11 +41,13 @@ func measures() []rig.Measure {
 		{Name: "upload", Goal: 0.9, Run: ingest.Upload},
 		{Name: "prepare", Goal: 1, Run: ingest.Prepare},
 		{Name: "pickup", Goal: 0.8, Run: ingest.Pickup},
-		{Name: "ingest", Goal: 0.77, Run: ingest.Ingest}, // at most 1.3 times as long
-		{Name: "append", Goal: 0.5, Run: ingest.Append},  // at most twice as long
-		{Name: "merge", Goal: 0.67, Run: ingest.Merge},   // at most 1.5 times as long
-		{Name: "commit", Goal: 0.33, Run: ingest.Commit}, // the lease and our own rows need three more transactions
-		{Name: "query", Goal: 0.87, Run: query.Query},    // at most 1.15 times as long plus 20 ms
+		{Name: "ingest", Goal: 0.77, Run: ingest.Ingest},      // at most 1.3 times as long
+		{Name: "documents", Goal: 0.8, Run: ingest.Documents}, // at most 1.25 times as long
+		{Name: "append", Goal: 0.5, Run: ingest.Append},       // at most twice as long
+		{Name: "merge", Goal: 0.67, Run: ingest.Merge},        // at most 1.5 times as long
+		{Name: "source", Goal: 0.67, Run: ingest.Source},      // at most 1.5 times as long
+		{Name: "commit", Goal: 0.33, Run: ingest.Commit},      // the lease and our own rows need three more transactions
+		{Name: "query", Goal: 0.87, Run: query.Query},         // at most 1.15 times as long plus 20 ms
 		{Name: "query-small", Goal: 1, Run: query.Small},
 		{Name: "query-parallel", Goal: 0.8, Run: query.Parallel, Twin: query.ParallelTwin},
 		{Name: "query-cold", Goal: 1, Run: query.Cold},
@@ -96,7 +98,8 @@ func run(ctx context.Context) error {
 
 	b := &rig.Bench{
 		Profile: *profile, Rounds: 5, Round: 4 * time.Second, Large: 1_000_000, Searched: 100_000, Steady: time.Minute, Upload: 1 << 30, Uploads: 9,
-		Pickups: 200, Rows: 10_000_000, Loads: 3, Posts: 1000, Commits: 9, Columns: 1500, Queries: 9, Smalls: 200, Colds: 5, Asks: 200, Streams: 1000,
+		Pickups: 200, Rows: 10_000_000, Loads: 3, Pages: 1000, Posts: 1000, Commits: 9, Columns: 1500, Queries: 9, Smalls: 200, Colds: 5, Asks: 200, Streams: 1000,
+		Sourced: 20_000_000, Listed: 10_000,
 	}
 	if *small && *update {
 		return errors.New("-update needs full sizes: remove -small")
@@ -105,8 +108,9 @@ func run(ctx context.Context) error {
 	if *small {
 		b.Rounds, b.Round, b.Large, b.Searched, b.Steady = 1, time.Second, 2_000, 1_000, 3*time.Second
 		b.Upload, b.Uploads = 16<<20, 1
-		b.Pickups, b.Rows, b.Loads, b.Posts, b.Commits = 10, 100_000, 1, 20, 1
+		b.Pickups, b.Rows, b.Loads, b.Pages, b.Posts, b.Commits = 10, 100_000, 1, 10, 20, 1
 		b.Columns, b.Queries, b.Smalls, b.Colds, b.Asks, b.Streams = 300, 1, 10, 1, 10, 50
+		b.Sourced, b.Listed = 100_000, 500
 	}
 
 	if b.Dir, err = os.MkdirTemp("", "quern-bench-"); err != nil {

@@ -56,6 +56,7 @@ func acrossAccounts() map[string]why {
 		"catalog.sqlSelectErasable":   isDue,
 		"catalog.sqlSelectLimits":     isListed,
 		"catalog.sqlSelectNamed":      isShared,
+		"catalog.sqlSelectOnTrino":    isListed,
 		"catalog.sqlSelectRoom":       isBound,
 		"catalog.sqlSelectStored":     isBound,
 		"catalog.sqlSelectRanked":     isListed,

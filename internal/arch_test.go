@@ -31,7 +31,7 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/connection", "internal/event", "internal/exchange", "internal/fault", "internal/feed", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/source", "internal/upload", "internal/verified", "internal/webhook"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/connection", "internal/event", "internal/exchange", "internal/fault", "internal/feed", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/source", "internal/span", "internal/upload", "internal/verified", "internal/webhook"},
 
 		"internal/webhook": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/feed", "internal/guard", "internal/job", "internal/postgres"},
 		"internal/feed":    {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
@@ -62,37 +62,39 @@ func allowed() map[string][]string {
 			"internal/audit", "internal/catalog", "internal/fault", "internal/ingest", "internal/job", "internal/lake", "internal/postgres", "internal/query", "internal/run",
 			"internal/tracing", "internal/upload",
 		},
-		"internal/tracing":  {"internal/fault"},
+		"internal/tracing":  {"internal/fault", "internal/span"},
 		"internal/agent":    {"internal/auth", "internal/catalog", "internal/doubt", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query", "internal/verified"},
 		"internal/verified": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/lexicon", "internal/postgres", "internal/query"},
 		"internal/query": {
-			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
-			"internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/values",
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/engine/trino", "internal/fault",
+			"internal/icebergrest", "internal/job", "internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/span", "internal/values",
 		},
 		"internal/ingest": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/event", "internal/fault", "internal/job",
 			"internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/query", "internal/upload", "internal/values",
 		},
-		"internal/upload":          {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
-		"internal/catalog":         {"internal/audit", "internal/auth", "internal/event", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres"},
-		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
-		"internal/audit":           {"internal/fault", "internal/postgres"},
-		"internal/event":           {"internal/postgres"},
-		"internal/backup":          {"internal/blob", "internal/fault"},
-		"internal/lake":            {"internal/blob", "internal/disk", "internal/fault", "internal/postgres"},
-		"internal/icebergrest":     {"internal/fault", "internal/lake", "internal/postgres"},
-		"internal/engine":          {"internal/build", "internal/disk", "internal/fault", "internal/sandbox"},
-		"internal/engine/duckdb":   {"internal/engine", "internal/engine/xlsx", "internal/sandbox"}, // linked only into cmd/quern-engine
-		"internal/engine/trino":    {"internal/engine", "internal/fault"},
-		"internal/engine/xlsx":     {"internal/engine"}, // runs in the same process as engine/duckdb
-		"internal/sandbox":         {},
-		"internal/disk":            {"internal/fault"},
-		"internal/job":             {"internal/fault", "internal/postgres"},
-		"internal/llm":             {"internal/fault", "internal/postgres"},
-		"internal/blob":            {"internal/fault"},
-		"internal/postgres":        {"internal/fault"},
-		"internal/blob/blobtest":   {"internal/blob", "stack"},                     // for tests
-		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
+		"internal/upload":                {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
+		"internal/catalog":               {"internal/audit", "internal/auth", "internal/event", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres"},
+		"internal/auth":                  {"internal/audit", "internal/fault", "internal/postgres"},
+		"internal/audit":                 {"internal/fault", "internal/postgres"},
+		"internal/event":                 {"internal/postgres"},
+		"internal/backup":                {"internal/blob", "internal/fault"},
+		"internal/lake":                  {"internal/blob", "internal/disk", "internal/fault", "internal/postgres"},
+		"internal/icebergrest":           {"internal/fault", "internal/lake", "internal/postgres"},
+		"internal/engine":                {"internal/build", "internal/disk", "internal/fault", "internal/sandbox"},
+		"internal/engine/document":       {"internal/engine"},                                                                         // runs in the same process as engine/duckdb
+		"internal/engine/duckdb":         {"internal/engine", "internal/engine/document", "internal/engine/xlsx", "internal/sandbox"}, // linked only into cmd/quern-engine
+		"internal/engine/document/paper": {},                                                                                          // for tests
+		"internal/engine/trino":          {"internal/engine", "internal/fault"},
+		"internal/engine/xlsx":           {"internal/engine"}, // runs in the same process as engine/duckdb
+		"internal/sandbox":               {},
+		"internal/disk":                  {"internal/fault"},
+		"internal/job":                   {"internal/fault", "internal/postgres", "internal/span"},
+		"internal/llm":                   {"internal/fault", "internal/postgres"},
+		"internal/blob":                  {"internal/fault"},
+		"internal/postgres":              {"internal/fault", "internal/span"},
+		"internal/blob/blobtest":         {"internal/blob", "stack"},                     // for tests
+		"internal/postgres/pgtest":       {"internal/job", "internal/postgres", "stack"}, // for tests
 
 		"internal/dev":    {"api", "internal/signin"}, // only for `quernd dev`
 		"internal/signin": {},
@@ -108,16 +110,17 @@ func allowed() map[string][]string {
 		"internal/values":  {"internal/lexicon"},
 		"internal/lexicon": {},
 		"internal/fault":   {},
+		"internal/span":    {"internal/fault"},
 		"api":              {},
 		"api/gen":          {},
 		"stack":            {},
 
-		"e2e":           {"api", "eval/sample", "internal/grounding", "stack"},
+		"e2e":           {"api", "eval/sample", "internal/engine/document/paper", "internal/grounding", "stack"},
 		"e2e/runner":    {},
 		"bench":         {"bench/ask", "bench/catalog", "bench/ingest", "bench/query", "bench/rig", "stack"},
 		"bench/ask":     {"api", "bench/catalog", "bench/query", "bench/rig", "stack"},
 		"bench/query":   {"api", "bench/catalog", "bench/ingest", "bench/rig", "stack"},
-		"bench/ingest":  {"api", "bench/rig", "stack"},
+		"bench/ingest":  {"api", "bench/rig", "internal/engine/document/paper", "stack"},
 		"bench/catalog": {"api", "bench/rig", "stack"},
 		"bench/rig":     {"api", "stack"},
 		"eval":          {"api", "eval/sample", "internal/grounding", "stack"},
@@ -140,7 +143,7 @@ func systems() map[string][]string {
 		"github.com/aws/smithy-go":                 {"internal/blob"},
 		"github.com/coreos/go-oidc/v3":             {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":            {"internal/auth"},
-		"go.opentelemetry.io/otel":                 {"internal/tracing", "internal/llm"}, // llm uses only the API, for spans
+		"go.opentelemetry.io/otel":                 {"internal/span", "internal/tracing", "internal/llm"}, // llm uses only the API, for spans
 		"github.com/openai/openai-go/v3":           {"internal/llm"},
 		"github.com/anthropics/anthropic-sdk-go":   {"internal/llm"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"internal/llm"},
@@ -148,6 +151,9 @@ func systems() map[string][]string {
 		"golang.org/x/sys":                         {"internal/sandbox"},
 		"golang.org/x/text":                        {"internal/engine/duckdb", "internal/lexicon", "eval", "cmd/quern"},
 		"github.com/klauspost/compress":            {"internal/engine/duckdb", "internal/server"},
+		"github.com/klippa-app/go-pdfium":          {"internal/engine/document"},
+		"github.com/tetratelabs/wazero":            {"internal/engine/document"},
+		"golang.org/x/net":                         {"internal/engine/document"},
 		"github.com/duckdb/duckdb-go-bindings":     {"internal/engine/duckdb"},
 		"github.com/landlock-lsm/go-landlock":      {"internal/sandbox"},
 		"github.com/elastic/go-seccomp-bpf":        {"internal/sandbox"},
@@ -159,7 +165,7 @@ func systems() map[string][]string {
 		"github.com/a2aproject/a2a-go/v2":          {"internal/a2a"},
 		"github.com/modelcontextprotocol/go-sdk":   {"internal/mcp"},
 		"github.com/rs/cors":                       {"internal/server"},
-		"go.yaml.in/yaml/v3":                       {"internal/exchange"},
+		"go.yaml.in/yaml/v3":                       {"cmd/quern", "internal/exchange"},
 		"github.com/prometheus/client_golang":      {"internal/server", "internal/app"},
 		"github.com/oapi-codegen/runtime":          {"api", "internal/server"},
 		"github.com/spf13/cobra":                   {"cmd/quernd", "cmd/quern"},

@@ -17,12 +17,13 @@ import (
 // unguarded returns the code that may start goroutines without recovering, and the reasons.
 func unguarded() map[string]string {
 	return map[string]string{
-		"internal/sandbox/":       "it moves processes and frames, and reads no value; in a child a panic ends only the child",
-		"internal/engine/duckdb/": "it runs in a child",
-		"internal/dev/":           "a command",
-		"internal/app/doctor.go":  "a command",
-		"internal/app/dev.go":     "a command",
-		"internal/fault/":         "it is what recovers",
+		"internal/sandbox/":         "it moves processes and frames, and reads no value; in a child a panic ends only the child",
+		"internal/engine/document/": "it runs in a child",
+		"internal/engine/duckdb/":   "it runs in a child",
+		"internal/dev/":             "a command",
+		"internal/app/doctor.go":    "a command",
+		"internal/app/dev.go":       "a command",
+		"internal/fault/":           "it is what recovers",
 
 		"internal/a2a/stream.go: forward(ctx, events, channel, written)":           "forward recovers",
 		"internal/app/serve.go: a.keep(background, loop)":                          "keep recovers",

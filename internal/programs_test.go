@@ -48,7 +48,7 @@ func TestEngineContainsLittle(t *testing.T) {
 
 	packages, modules := linked(t, "quern-engine")
 	require.ElementsMatch(t, []string{
-		"cmd/quern-engine", "internal/build", "internal/disk", "internal/engine", "internal/engine/duckdb", "internal/engine/xlsx", "internal/fault", "internal/sandbox",
+		"cmd/quern-engine", "internal/build", "internal/disk", "internal/engine", "internal/engine/document", "internal/engine/duckdb", "internal/engine/xlsx", "internal/fault", "internal/sandbox",
 	}, packages)
 
 	modules = slices.DeleteFunc(modules, func(name string) bool { return strings.HasPrefix(name, "github.com/duckdb/duckdb-go-bindings/lib/") })
@@ -62,13 +62,16 @@ func TestEngineContainsLittle(t *testing.T) {
 		"github.com/goccy/go-json",
 		"github.com/google/flatbuffers",
 		"github.com/google/uuid",
+		"github.com/jolestar/go-commons-pool/v2", // for go-pdfium
 		"github.com/klauspost/compress",
 		"github.com/klauspost/cpuid/v2",
+		"github.com/klippa-app/go-pdfium", // reads PDF documents
 		"github.com/landlock-lsm/go-landlock",
 		"github.com/pierrec/lz4/v4",
+		"github.com/tetratelabs/wazero", // runs PDFium as WebAssembly
 		"github.com/zeebo/xxh3",
 		"golang.org/x/exp",
-		"golang.org/x/net",  // for gRPC
+		"golang.org/x/net",  // HTML and its encodings; for gRPC
 		"golang.org/x/sync", // for arrow-go
 		"golang.org/x/sys",
 		"golang.org/x/text",
@@ -87,6 +90,7 @@ func TestServerContainsNoEngine(t *testing.T) {
 	require.Contains(t, packages, "internal/sandbox")
 	require.NotContains(t, packages, "internal/engine/duckdb")
 	require.NotContains(t, packages, "internal/engine/xlsx")
+	require.NotContains(t, packages, "internal/engine/document")
 
 	for _, name := range modules {
 		require.False(t, strings.HasPrefix(name, "github.com/duckdb/"), name)

@@ -38,6 +38,7 @@ type Bench struct {
 	Pickups  int           // jobs that wait for a worker
 	Rows     int           // rows of a file
 	Loads    int           // rounds of loading the file
+	Pages    int           // pages of a document
 	Posts    int           // posts of rows to one dataset
 	Commits  int
 	Columns  int // columns of a wide table
@@ -46,6 +47,8 @@ type Bench struct {
 	Colds    int // services without cached files
 	Asks     int // questions
 	Streams  int // streams on one replica
+	Sourced  int // rows of a table of another database
+	Listed   int // files of a bucket of a source
 }
 
 const Longest = 20 * time.Minute // limit for one measure

@@ -23,7 +23,7 @@ func (p *program) connectionCommand() *cobra.Command {
 			}
 
 			if tested.Problem != nil {
-				return p.done("It does not work: %s", tested.Problem.Message)
+				return exitError{exitUnavailable, "The connection does not work: " + tested.Problem.Message, ""}
 			}
 
 			return p.done("It works.")

@@ -129,6 +129,7 @@ func (p *program) datasetShow() *cobra.Command {
 			p.facts(
 				fact{"dataset", found.Dataset.Owner + "/" + found.Dataset.Namespace + "/" + found.Dataset.Name},
 				fact{"rows", found.Metadata.RowCount}, fact{"size", p.stored(found.Metadata.ByteCount)}, fact{"key", keyText(found.Metadata.Key)}, fact{"refreshed", found.Metadata.RefreshedAt},
+				fact{"engine", engineText(found.Metadata.Engine)},
 				fact{"description", found.Metadata.DataDescription},
 			)
 
@@ -138,6 +139,15 @@ func (p *program) datasetShow() *cobra.Command {
 			}
 		})
 	})
+}
+
+// engineText returns the engine of a dataset, or nothing for the one of most datasets.
+func engineText(engine string) string {
+	if engine == "duckdb" {
+		return ""
+	}
+
+	return engine
 }
 
 func datasetColumns() []column[api.DatasetColumn] {

@@ -15,7 +15,7 @@ import (
 
 func (p *program) sourceCommand() *cobra.Command {
 	return group("source", "Load the files of a connection into a dataset, and keep it fresh", p.sourceAdd(), p.sourceList(),
-		p.onSource("show", "Show a source and its last runs", p.showSource), p.sourceRun(), p.sourceSchedule(),
+		p.onSource("show", "Show a source and its last runs", p.showSource), p.sourceRun(), p.sourceChange(), p.sourceSchedule(), p.sourceExport(), p.sourceApply(),
 		p.sourceActive("pause", "Keep a source from running", false, "Paused the source."),
 		p.sourceActive("resume", "Let a source run again that was paused or stopped", true, "The source is active. `quern source run` loads its new files."),
 		p.onSource("delete", "Delete a source; what it loaded stays", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
@@ -66,6 +66,7 @@ func (p *program) sourceAdd() *cobra.Command {
 		rows                  rowsFlags
 		texts                 = map[string]*string{}
 		timing                schedule
+		policy                policyFlags
 	)
 
 	command := p.act("add NAME DATASET", "Load the files of a connection into a dataset", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
@@ -85,8 +86,9 @@ func (p *program) sourceAdd() *cobra.Command {
 
 		wanted := api.NewSource{
 			Name: args[0], ConnectionID: connection, Username: &at.owner, Namespace: at.namespace, DatasetName: at.dataset, Prefix: given[string](prefix),
-			Pattern: given[string](pattern), Options: &wish.options,
+			Pattern: given[string](pattern), Options: &wish.options, Accept: doubtCodes(wish.accept),
 		}
+		wanted.Changed, wanted.Deleted = policy.read()
 
 		if wanted.Schedule, err = timing.read("quern source add"); err != nil {
 			return err
@@ -98,15 +100,6 @@ func (p *program) sourceAdd() *cobra.Command {
 			}
 
 			wanted.Options = nil
-		}
-
-		if len(wish.accept) > 0 {
-			codes := make([]api.DoubtCode, len(wish.accept))
-			for i, code := range wish.accept {
-				codes[i] = api.DoubtCode(code)
-			}
-
-			wanted.Accept = &codes
 		}
 
 		made, err := api.Read[api.Source](client.CreateSource(ctx, nil, wanted))
@@ -125,6 +118,7 @@ func (p *program) sourceAdd() *cobra.Command {
 	flags.StringVar(&prefix, "prefix", "", "only files whose paths begin with this")
 	flags.StringVar(&pattern, "pattern", "", "only files that match this, such as '*.csv'; without / it is compared with the last part of the path")
 	timing.flags(command)
+	policy.add(command)
 	wish.flags(command, texts)
 	rows.add(command)
 
@@ -181,7 +175,7 @@ func (p *program) ranSource(found api.Source, run api.SourceRun) error {
 			p.out.printf("Loaded %s with %s.\n", counted(run.Files, "file", "files"), counted(run.Rows, "row", "rows"))
 		}
 
-		p.printNotes(run)
+		p.printNotes(found, run)
 	}, runColumns()...)
 	if err != nil || run.Status == api.SourceRunStatusCompleted {
 		return err
@@ -205,9 +199,9 @@ func (p *program) ranSource(found api.Source, run api.SourceRun) error {
 }
 
 // printNotes prints what became of files that were loaded before.
-func (p *program) printNotes(run api.SourceRun) {
+func (p *program) printNotes(found api.Source, run api.SourceRun) {
 	if run.Changed+run.Deleted > 0 {
-		p.out.printf("Of the files that were loaded before, %d changed and %d are gone. Their rows stay as they were loaded.\n", run.Changed, run.Deleted)
+		p.out.printf("Of the files that were loaded before, %d changed and %d are gone. %s\n", run.Changed, run.Deleted, toldFiles(found))
 	}
 
 	if run.Notes != nil {
@@ -253,6 +247,10 @@ func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UU
 
 	if found.Reason != nil {
 		p.out.printf("%s\n", p.out.clean(*found.Reason))
+	}
+
+	if found.Postgresql == nil {
+		p.out.printf("Changed files: %s rows. Deleted files: %s rows.\n", *found.Changed, *found.Deleted)
 	}
 
 	if found.Schedule != nil {

@@ -46,7 +46,7 @@ func (p *program) uploadCommand() *cobra.Command {
 			return p.upload(ctx, client, at, args[:len(args)-1], wish)
 		})
 	command.Long = `Upload files and load them into a dataset. PATH is a file, a folder with all files below it, or a pattern.
-The formats are CSV, TSV, XLSX, JSON, NDJSON and Parquet, also compressed with gzip or zstd. If the dataset does not exist, it is created
+The formats are CSV, TSV, XLSX, JSON, NDJSON, Parquet and documents with tables (PDF, DOCX, HTML, Markdown, EML), also compressed with gzip or zstd. If the dataset does not exist, it is created
 when its first rows are loaded.
 
 Before the load, the command shows how the files are interpreted. A doubt with a code, such as loadedBefore, stops the load: on a

@@ -27,7 +27,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		Version:       stamped(),
 	}
-	root.AddCommand(serve(), dev(), migrate(), user(), token(), dataset(), connections(), limit(), usage(), erase(), audit(), fsck(), store(), backup(), restore(), doctor(), version())
+	root.AddCommand(serve(), dev(), migrate(), user(), token(), dataset(), connections(), limit(), engine(), usage(), erase(), audit(), fsck(), store(), backup(), restore(), doctor(), version())
 
 	return root
 }

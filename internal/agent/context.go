@@ -40,6 +40,7 @@ type surroundings struct {
 	least    llm.Exposure // lowest exposure of all datasets; limits what the model sees of results
 	notes    notes
 	text     string // the notes as JSON, for the prompt
+	dialect  string // what statements cannot contain because of the engine of a dataset
 }
 
 // allows reports whether the model may see rows that were read from these datasets.
@@ -188,6 +189,10 @@ func surround(ctx context.Context, q *inquiry, model llm.Model) (surroundings, e
 	}
 
 	s.text = plainJSON(s.notes)
+
+	if slices.ContainsFunc(s.datasets, func(d query.About) bool { return d.Engine == catalog.Trino }) {
+		s.dialect = trinoPrompt
+	}
 
 	return s, nil
 }

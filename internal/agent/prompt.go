@@ -24,6 +24,8 @@ var (
 	planSchema json.RawMessage
 	//go:embed prompts/answer.md
 	answerPrompt string
+	//go:embed prompts/trino.md
+	trinoPrompt string
 )
 
 // prompt returns the prompt for a question or a step. The parts that stay the same for all questions come first. step
@@ -32,6 +34,7 @@ func (d *dialogue) prompt(question, step string) string {
 	var text strings.Builder
 
 	fmt.Fprintf(&text, "Datasets:\n%s\n", d.around.text)
+	text.WriteString(d.around.dialect)
 	text.WriteString(d.lent.examples)
 	d.circumstances(&text)
 	text.WriteString(step)

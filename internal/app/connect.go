@@ -16,10 +16,12 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/build"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/span"
 	"quern.dev/quern/internal/tracing"
 )
 
@@ -109,6 +111,24 @@ func openTracing(ctx context.Context, c config.Tracing, log *slog.Logger) (*trac
 	return store, nil
 }
 
+// openSpans prepares the traces of requests and jobs.
+func openSpans(ctx context.Context, c config.Spans, log *slog.Logger) (*span.Spans, error) {
+	client, err := httpClient(c.Connection)
+	if err != nil {
+		return nil, fmt.Errorf("QUERN_SPANS_%w", err)
+	}
+
+	spans, err := span.New(ctx, span.Config{
+		Endpoint: string(c.Endpoint), Headers: c.Headers.Reveal(), Share: c.Share, Environment: c.Environment, Version: build.Read().Version,
+		Client: client, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("QUERN_SPANS_ENDPOINT or QUERN_SPANS_HEADERS: %w", err)
+	}
+
+	return spans, nil
+}
+
 // openModels prepares the language models. No model needs to be reachable yet.
 func (a *App) openModels() (*llm.Models, error) {
 	var providers []llm.Provider
@@ -118,6 +138,8 @@ func (a *App) openModels() (*llm.Models, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", config.ProviderPrefix(p.Name), err)
 		}
+
+		client.Transport = span.Transport(client.Transport, "model")
 
 		exposure := llm.ExposeRows
 		if !p.Local {
@@ -167,8 +189,8 @@ func newLog(c config.Log, to io.Writer) *slog.Logger {
 
 	options := &slog.HandlerOptions{Level: level}
 	if c.Format == "text" {
-		return slog.New(slog.NewTextHandler(to, options))
+		return slog.New(span.Handler(slog.NewTextHandler(to, options)))
 	}
 
-	return slog.New(slog.NewJSONHandler(to, options))
+	return slog.New(span.Handler(slog.NewJSONHandler(to, options)))
 }

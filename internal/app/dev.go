@@ -235,13 +235,16 @@ func (d *development) settings() []string {
 	}
 }
 
+// operatorGroup is the only setting of the issuer that the environment can set in development mode. All people of its issuer are in the group "dev".
+const operatorGroup = "QUERN_OIDC_OPERATOR_GROUP"
+
 // withSettings returns the given settings, then those of the environment, then defaults for interactive use. The first
 // value of a name applies.
 func (d *development) withSettings(settings []string) []string {
 	ours := func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 
-		return strings.HasPrefix(name, "QUERN_S3_") || strings.HasPrefix(name, "QUERN_OIDC_") || slices.ContainsFunc(settings, func(setting string) bool {
+		return strings.HasPrefix(name, "QUERN_S3_") || strings.HasPrefix(name, "QUERN_OIDC_") && name != operatorGroup || slices.ContainsFunc(settings, func(setting string) bool {
 			made, _, _ := strings.Cut(setting, "=")
 
 			return name == made || name == made+"_FILE"

@@ -113,6 +113,10 @@ func (d doctor) checks() []check {
 		}
 	}
 
+	if c.Trino.URL != "" {
+		list = append(list, check{"trino", modelTime, d.trino})
+	}
+
 	if c.Tracing.Kind != "none" && c.Tracing.Kind != "" {
 		list = append(list, check{"tracing", checkTime, d.tracing})
 	}

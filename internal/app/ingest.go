@@ -132,8 +132,8 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 
 	return ingest.New(ingest.Config{
 		DB: a.db, Store: a.store, Lake: a.lake, Catalog: a.catalog(), Uploads: uploads, Query: rows,
-		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: engine.DuckDB, Log: a.log, Folder: a.folder, Sessions: a.config.Sandbox.MaxProcesses, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
+		Engine: a.newEngine(engine.Config{
+			Sessions: a.config.Sandbox.MaxProcesses, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
 			Disk: int64(a.config.Ingest.Disk), Data: int64(a.config.Ingest.Disk),
 		}),
 		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Folder: a.folder, Bounds: bounds,
@@ -141,8 +141,8 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 		Gone: a.forget, Observe: a.observed.load,
 		Maintenance: ingest.Maintenance{
 			Interval: a.config.Maintenance.Interval, Timeout: a.config.Maintenance.Timeout,
-			Engine: engine.New(engine.Config{
-				Sandbox: a.sandbox, Program: engine.DuckDB, Log: a.log, Folder: a.folder, Sessions: max(a.config.Maintenance.Workers, 1), Memory: int64(a.config.Maintenance.Memory), Threads: 1,
+			Engine: a.newEngine(engine.Config{
+				Sessions: max(a.config.Maintenance.Workers, 1), Memory: int64(a.config.Maintenance.Memory), Threads: 1,
 				Disk: int64(a.config.Maintenance.Disk), Data: int64(a.config.Maintenance.Disk),
 			}),
 		},

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/fault"
@@ -37,7 +38,7 @@ func (o Operator) SetLimit(ctx context.Context, of LimitOf, kind, amount string)
 	}
 
 	return o.withCatalog(ctx, func(c catalog.Catalog) error {
-		return o.said(c.SetLimit(ctx, catalog.Limit{Of: of, Kind: limited, Amount: number}), "the limit of %s for %s is %s", kind, of, amountText(number))
+		return o.said(c.SetLimit(ctx, auth.ByCommand(), catalog.Limit{Of: of, Kind: limited, Amount: number}), "the limit of %s for %s is %s", kind, of, amountText(number))
 	})
 }
 
@@ -49,7 +50,7 @@ func (o Operator) UnsetLimit(ctx context.Context, of LimitOf, kind string) error
 	}
 
 	return o.withCatalog(ctx, func(c catalog.Catalog) error {
-		return o.said(c.UnsetLimit(ctx, of, limited), "the limit of %s for %s is removed", kind, of)
+		return o.said(c.UnsetLimit(ctx, auth.ByCommand(), of, limited), "the limit of %s for %s is removed", kind, of)
 	})
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +16,8 @@ import (
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/run"
+	"quern.dev/quern/internal/server"
+	"quern.dev/quern/internal/span"
 )
 
 // observed contains the metrics of other packages. They report to it through functions of their configuration. No label may have a value that callers choose, such
@@ -65,7 +68,7 @@ func newObserved() *observed {
 	return o
 }
 
-func (o *observed) job(kind string, outcome job.Outcome, took time.Duration) {
+func (o *observed) job(_ context.Context, kind string, outcome job.Outcome, took time.Duration) {
 	o.jobs.WithLabelValues(kind, string(outcome)).Observe(took.Seconds())
 }
 
@@ -102,7 +105,7 @@ func (o *observed) model(name string, answered bool, used llm.Usage, took time.D
 
 // storeTransport observes the requests to the object store.
 func (o *observed) storeTransport(next http.RoundTripper) http.RoundTripper {
-	return storeTransport{next, o}
+	return storeTransport{span.Transport(next, "store"), o}
 }
 
 type storeTransport struct {
@@ -146,6 +149,9 @@ func (a *App) registerMetrics() {
 	a.metrics.MustRegister(prometheus.NewCounterFunc(
 		prometheus.CounterOpts{Name: "quern_tracing_spans_lost_total", Help: "Spans that did not reach the tracing store."},
 		func() float64 { return float64(a.tracing.Lost()) }))
+	a.metrics.MustRegister(prometheus.NewCounterFunc(
+		prometheus.CounterOpts{Name: "quern_spans_lost_total", Help: "Spans of requests and jobs that did not reach their store."},
+		func() float64 { return float64(a.spans.Lost()) }))
 }
 
 func (a *App) registerPoolMetrics() {
@@ -213,26 +219,34 @@ func (b backlogs) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
 
-	found, err := b.jobs.Backlogs(ctx)
+	found, err := b.queueStates(ctx)
 	if err != nil {
 		b.quiet.WarnContext(ctx, "the backlog of jobs could not be read", "error", err)
 
 		return
 	}
 
-	waiting := map[string]job.Backlog{}
-	for _, queue := range queues() {
-		waiting[queue] = job.Backlog{Queue: queue} // a queue without jobs is 0, not absent
-	}
-
 	for _, one := range found {
-		waiting[one.Queue] = one
+		to <- prometheus.MustNewConstMetric(backlogJobs(), prometheus.GaugeValue, float64(one.Waiting), one.Name)
+		to <- prometheus.MustNewConstMetric(backlogOldest(), prometheus.GaugeValue, one.Oldest.Seconds(), one.Name)
+	}
+}
+
+// queueStates returns the backlog of every queue. A queue without jobs is 0, not absent.
+func (a *App) queueStates(ctx context.Context) (list []server.Queue, err error) {
+	found, err := a.jobs.Backlogs(ctx)
+
+	for _, name := range queues() {
+		state := server.Queue{Name: name}
+
+		if at := slices.IndexFunc(found, func(b job.Backlog) bool { return b.Queue == name }); at >= 0 {
+			state.Waiting, state.Oldest = found[at].Jobs, found[at].Oldest
+		}
+
+		list = append(list, state)
 	}
 
-	for _, one := range waiting {
-		to <- prometheus.MustNewConstMetric(backlogJobs(), prometheus.GaugeValue, float64(one.Jobs), one.Queue)
-		to <- prometheus.MustNewConstMetric(backlogOldest(), prometheus.GaugeValue, one.Oldest.Seconds(), one.Queue)
-	}
+	return list, err
 }
 
 // checks collects the state of the dependencies as /readyz reports it.

@@ -112,14 +112,14 @@ func (o Operator) ListUsers(ctx context.Context) error {
 // DisableUser rejects the tokens of a user from their next request on.
 func (o Operator) DisableUser(ctx context.Context, username string) error {
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
-		return o.said(auth.Accounts{DB: db, Now: time.Now}.Disable(ctx, username), "%s is disabled", username)
+		return o.said(auth.Accounts{DB: db, Now: time.Now}.Disable(ctx, auth.ByCommand(), username), "%s is disabled", username)
 	})
 }
 
 // EnableUser undoes DisableUser.
 func (o Operator) EnableUser(ctx context.Context, username string) error {
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
-		return o.said(auth.Accounts{DB: db, Now: time.Now}.Enable(ctx, username), "%s is enabled", username)
+		return o.said(auth.Accounts{DB: db, Now: time.Now}.Enable(ctx, auth.ByCommand(), username), "%s is enabled", username)
 	})
 }
 

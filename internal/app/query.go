@@ -2,6 +2,8 @@ package app
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
+	"quern.dev/quern/internal/span"
 )
 
 // newQuery wires the execution of statements.
@@ -34,9 +37,9 @@ func (a *App) newQuery() *query.Query {
 	a.log.Info("statements", "running", running, "threads", threads, "memory", int64(c.Memory))
 
 	made := query.New(query.Config{
-		DB: a.db, Catalog: a.catalog(), Lake: a.lake, Folder: a.folder, Log: a.log, Now: time.Now, Credentials: a.credentials(), Meter: a.meter,
-		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: engine.DuckDB, Log: a.log, Folder: a.folder, Sessions: running, Memory: int64(c.Memory), Threads: threads, Disk: int64(c.Disk),
+		DB: a.db, Catalog: a.catalog(), Lake: a.lake, Folder: a.folder, Log: a.log, Now: time.Now, Credentials: a.credentials(), Meter: a.meter, Cluster: a.cluster,
+		Engine: a.newEngine(engine.Config{
+			Sessions: running, Memory: int64(c.Memory), Threads: threads, Disk: int64(c.Disk),
 			Data: math.MaxInt64,
 		}),
 		Timeout: c.Timeout, DefaultRows: int64(c.DefaultRows), MaxRows: int64(c.MaxRows), MaxBytes: int64(c.MaxBytes), CacheBytes: int64(a.config.Cache.MaxBytes),
@@ -52,14 +55,37 @@ func (a *App) newQuery() *query.Query {
 	return made
 }
 
+// newEngine returns an engine with DuckDB and these limits.
+func (a *App) newEngine(limits engine.Config) *engine.Engine {
+	limits.Sandbox, limits.Program, limits.Log, limits.Folder = a.sandbox, engine.DuckDB, a.log, a.folder
+	limits.Observe = func(ctx context.Context, what string) func(error) {
+		_, begun := span.Start(ctx, "sealed process "+what)
+
+		return func(err error) {
+			_, isStatement := errors.AsType[*engine.StatementError](err)
+			_, isFile := errors.AsType[*engine.FileError](err)
+
+			if isStatement || isFile { // the process works as it should
+				begun.Set(span.Text("error.type", "refused"))
+
+				err = nil
+			}
+
+			begun.End(err)
+		}
+	}
+
+	return engine.New(limits)
+}
+
 // newExports wires exports with an engine of their own, so that they use no slot of a statement.
 func (a *App) newExports(threads int) query.Exports {
 	c := a.config.Export
 
 	return query.Exports{
 		Store: a.store, Jobs: func() *job.Client { return a.jobs }, Dir: a.passing,
-		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: engine.DuckDB, Log: a.log, Folder: a.folder, Sessions: c.Workers, Memory: int64(a.config.Query.Memory), Threads: threads,
+		Engine: a.newEngine(engine.Config{
+			Sessions: c.Workers, Memory: int64(a.config.Query.Memory), Threads: threads,
 			Disk: int64(c.Disk), Data: int64(c.Disk),
 		}),
 		StreamMaxBytes: int64(c.StreamMaxBytes), Timeout: c.Timeout, Retention: c.Retention,

@@ -40,6 +40,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 	"quern.dev/quern/internal/server"
 	"quern.dev/quern/internal/source"
+	"quern.dev/quern/internal/span"
 	"quern.dev/quern/internal/tracing"
 	"quern.dev/quern/internal/upload"
 	"quern.dev/quern/internal/verified"
@@ -97,9 +98,11 @@ type App struct {
 	connections   *connection.Connections
 	sources       *source.Sources
 	tracing       *tracing.Tracing
+	spans         *span.Spans
 	models        *llm.Models
 	folder        *disk.Watch
-	passing       string // folder for files that pass between store and sandbox
+	cluster       *query.Cluster // nil without Trino
+	passing       string         // folder for files that pass between store and sandbox
 	authenticator *auth.Authenticator
 	server        *server.Server
 	metrics       *prometheus.Registry
@@ -123,6 +126,12 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		return nil, err
 	}
 
+	if c.Trino.URL != "" {
+		if a.cluster, err = a.newCluster(); err != nil {
+			return nil, err
+		}
+	}
+
 	if a.store, err = openStore(c.S3, a.observed.storeTransport, func(ctx context.Context) error { return a.location.mayRemove(ctx) }); err != nil {
 		return nil, err
 	}
@@ -130,6 +139,10 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	a.location = &location{db: a.db, store: a.store, started: time.Now()}
 
 	if a.tracing, err = openTracing(ctx, c.Tracing, log); err != nil {
+		return nil, err
+	}
+
+	if a.spans, err = openSpans(ctx, c.Spans, log); err != nil {
 		return nil, err
 	}
 
@@ -180,7 +193,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	a.authenticator, err = auth.New(auth.Config{
 		DB: a.db, Log: a.quiet, Now: time.Now, Client: client,
 		Issuer: string(c.OIDC.Issuer), Audiences: c.OIDC.Audience, Algorithms: c.OIDC.Algorithms,
-		UsernameClaim: c.OIDC.UsernameClaim, GroupsClaim: c.OIDC.GroupsClaim, GroupsMaxAge: c.OIDC.GroupsMaxAge,
+		UsernameClaim: c.OIDC.UsernameClaim, GroupsClaim: c.OIDC.GroupsClaim, OperatorGroup: c.OIDC.OperatorGroup, GroupsMaxAge: c.OIDC.GroupsMaxAge,
 		ClockSkew: c.OIDC.ClockSkew, KeysRefresh: c.OIDC.KeysRefresh, KeysMaxAge: c.OIDC.KeysMaxAge,
 	})
 	if err != nil {
@@ -195,7 +208,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	}
 
 	a.server, err = server.New(server.Config{
-		Log: log, Metrics: a.metrics, Authenticator: a.authenticator, Ready: a.ready,
+		Log: log, Spans: a.spans, Metrics: a.metrics, Authenticator: a.authenticator, Ready: a.ready,
 		Tokens: auth.Tokens{
 			DB: a.db, Now: time.Now, Secret: []byte(c.Server.Secret.Reveal()),
 			DefaultLifetime: c.Token.DefaultLifetime, MaxLifetime: c.Token.MaxLifetime,
@@ -212,6 +225,8 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Verified:    known,
 		Benchmark:   benchmarks,
 		Audit:       audit.Log{DB: a.db},
+		Accounts:    auth.Accounts{DB: a.db, Now: time.Now},
+		Queues:      a.queueStates,
 		Agents:      agents,
 		Console:     a.newConsole(ctx),
 		PublicURL:   string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
@@ -328,6 +343,7 @@ func (a *App) stopTracing(ctx context.Context) {
 	defer cancel()
 
 	a.tracing.Stop(ctx)
+	a.spans.Stop(ctx)
 }
 
 type listening struct {

@@ -55,7 +55,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &upload.Sweeper{Uploads: uploads})
 
 	config := job.Config{
-		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{}, Observe: a.observed.job,
+		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{}, Observe: a.observed.job, Spans: a.spans,
 		// An idle replica polls the database for jobs all the time, so it polls often only where people wait.
 		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue, source.Queue},
 		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic(), feed.Periodic(), webhook.Periodic()),

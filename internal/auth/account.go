@@ -132,16 +132,16 @@ func (s Accounts) List(ctx context.Context, after string, limit int) (list []Acc
 	return list, err
 }
 
-// Disable makes all tokens of an account invalid from the next request on.
-func (s Accounts) Disable(ctx context.Context, username string) error {
-	return s.change(ctx, username, "account.disable", func(tx postgres.Tx, id uuid.UUID) error {
+// Disable makes all tokens of an account invalid from the next request on. by is who does it.
+func (s Accounts) Disable(ctx context.Context, by Principal, username string) error {
+	return s.change(ctx, by, username, "account.disable", func(tx postgres.Tx, id uuid.UUID) error {
 		return updateDisabled(ctx, tx, id, new(s.Now()))
 	})
 }
 
 // Enable reverses Disable.
-func (s Accounts) Enable(ctx context.Context, username string) error {
-	return s.change(ctx, username, "account.enable", func(tx postgres.Tx, id uuid.UUID) error {
+func (s Accounts) Enable(ctx context.Context, by Principal, username string) error {
+	return s.change(ctx, by, username, "account.enable", func(tx postgres.Tx, id uuid.UUID) error {
 		return updateDisabled(ctx, tx, id, nil)
 	})
 }
@@ -149,7 +149,7 @@ func (s Accounts) Enable(ctx context.Context, username string) error {
 // Release frees a username for the next identity that brings it. The account keeps what it owns under a new username
 // that cannot sign in. The account is disabled and its tokens are revoked.
 func (s Accounts) Release(ctx context.Context, username string) (newName string, err error) {
-	err = s.change(ctx, username, "account.release", func(tx postgres.Tx, id uuid.UUID) error {
+	err = s.change(ctx, ByCommand(), username, "account.release", func(tx postgres.Tx, id uuid.UUID) error {
 		newName = fmt.Sprintf("released-%s", id)
 
 		return releaseAccount(ctx, tx, id, newName, s.Now())
@@ -158,7 +158,7 @@ func (s Accounts) Release(ctx context.Context, username string) (newName string,
 	return newName, err
 }
 
-func (s Accounts) change(ctx context.Context, username, action string, change func(tx postgres.Tx, id uuid.UUID) error) error {
+func (s Accounts) change(ctx context.Context, by Principal, username, action string, change func(tx postgres.Tx, id uuid.UUID) error) error {
 	return s.DB.InTx(ctx, func(tx postgres.Tx) error {
 		id, err := selectName(ctx, tx, username)
 		if err != nil {
@@ -173,9 +173,10 @@ func (s Accounts) change(ctx context.Context, username, action string, change fu
 			return err
 		}
 
-		return audit.WriteTx(ctx, tx, audit.Entry{
-			Account: id, At: s.Now(), Actor: audit.Operator, Action: action, Target: accountTarget(id), Detail: username,
-		})
+		entry := by.Audit(id, s.Now(), action, accountTarget(id))
+		entry.Detail = username
+
+		return audit.WriteTx(ctx, tx, entry)
 	})
 }
 

@@ -73,13 +73,13 @@ func TestDisableEnableRelease(t *testing.T) {
 		return bySignIn, byToken
 	}
 
-	require.NoError(t, b.accounts.Disable(t.Context(), "ada"))
+	require.NoError(t, b.accounts.Disable(t.Context(), ByCommand(), "ada"))
 
 	bySignIn, byToken := works()
 	require.True(t, fault.Is(bySignIn, fault.Unauthorized))
 	require.True(t, fault.Is(byToken, fault.Unauthorized))
 
-	require.NoError(t, b.accounts.Enable(t.Context(), "ada"))
+	require.NoError(t, b.accounts.Enable(t.Context(), ByCommand(), "ada"))
 
 	bySignIn, byToken = works()
 	require.NoError(t, bySignIn)
@@ -97,10 +97,10 @@ func TestDisableEnableRelease(t *testing.T) {
 	_, byToken = works()
 	require.True(t, fault.Is(byToken, fault.Unauthorized))
 
-	require.NoError(t, b.accounts.Enable(t.Context(), "released-"+b.ada.Account.String()))
+	require.NoError(t, b.accounts.Enable(t.Context(), ByCommand(), "released-"+b.ada.Account.String()))
 	bySignIn, _ = works()
 	require.Equal(t, "username.taken", fault.From(bySignIn).Subs[0].Code, "the old identity no longer leads to the old account")
-	require.NoError(t, b.accounts.Disable(t.Context(), "released-"+b.ada.Account.String()))
+	require.NoError(t, b.accounts.Disable(t.Context(), ByCommand(), "released-"+b.ada.Account.String()))
 
 	list, err := b.accounts.List(t.Context(), "", 10)
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestDisableEnableRelease(t *testing.T) {
 	require.Equal(t, "released-"+b.ada.Account.String(), list[1].Username)
 	require.True(t, list[1].Disabled)
 
-	require.True(t, fault.Is(b.accounts.Disable(t.Context(), "nobody"), fault.NotFound))
+	require.True(t, fault.Is(b.accounts.Disable(t.Context(), ByCommand(), "nobody"), fault.NotFound))
 	require.Equal(t, []string{"account.create", "account.disable", "account.disable", "account.enable", "account.enable", "account.release", "token.create"}, b.actions(t, b.ada.Account))
 }
 

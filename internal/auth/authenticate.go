@@ -31,6 +31,7 @@ type Config struct {
 	UsernameClaim string
 	GroupsClaim   string
 	GroupsMaxAge  time.Duration
+	OperatorGroup string // group of the issuer whose members are operators; empty means that nobody is
 	Algorithms    []string
 	ClockSkew     time.Duration
 	KeysRefresh   time.Duration
@@ -43,6 +44,7 @@ type Authenticator struct {
 	now          func() time.Time
 	verifier     *verifier
 	groupsMaxAge time.Duration
+	operators    string
 
 	// Only the directory is cached, not the accounts: the account of an identity or of a token hash does not change,
 	// except when an identity is released. Whether the account and the token are still valid is read from the
@@ -91,7 +93,7 @@ func New(c Config) (*Authenticator, error) {
 	}
 
 	return &Authenticator{
-		db: c.DB, now: c.Now, groupsMaxAge: c.GroupsMaxAge, identities: identities, tokens: tokens,
+		db: c.DB, now: c.Now, groupsMaxAge: c.GroupsMaxAge, operators: c.OperatorGroup, identities: identities, tokens: tokens,
 		verifier: &verifier{
 			verified: verified, audiences: c.Audiences, usernameClaim: c.UsernameClaim, groupsClaim: c.GroupsClaim, clockSkew: c.ClockSkew, now: c.Now,
 			keys: &keySet{
@@ -137,6 +139,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string, origin 
 	}
 
 	who.Origin = origin
+	who.Operator = a.operators != "" && slices.Contains(who.Groups, a.operators) && who.Ceiling() == Owner
 
 	return who, err
 }

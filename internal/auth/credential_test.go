@@ -32,7 +32,7 @@ func TestCredentials(t *testing.T) {
 		"old groups": {func(_ *testing.T, b *bundle, _ Token) { b.now = b.now.Add(31 * day) }, true, false, false},
 		"disabled": {func(t *testing.T, b *bundle, _ Token) {
 			t.Helper()
-			require.NoError(t, b.accounts.Disable(t.Context(), "ada"))
+			require.NoError(t, b.accounts.Disable(t.Context(), ByCommand(), "ada"))
 		}, false, false, true},
 		"left the groups": {leaveGroups, true, false, false},
 	} {

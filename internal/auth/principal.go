@@ -35,6 +35,7 @@ type Principal struct {
 	Email    string
 	Groups   []string
 	Token    *Grant // the API token that was used; nil for a person who signed in
+	Operator bool   // may see and limit all users, but none of their data
 	Origin   Origin
 }
 
@@ -97,6 +98,18 @@ func (p Principal) NameOf(username string) string {
 func (p Principal) Administers(account uuid.UUID) bool {
 	return p.Account == account && p.Ceiling() == Owner
 }
+
+// RequireOperator returns Forbidden unless the caller is an operator.
+func (p Principal) RequireOperator() error {
+	if !p.Operator {
+		return fault.New(fault.Forbidden, "Only operators of this service may do this.")
+	}
+
+	return nil
+}
+
+// ByCommand is who runs a command on the database, for the audit.
+func ByCommand() Principal { return Principal{Username: audit.Operator} }
 
 // Ceiling returns the highest role that the caller's credential allows, whatever was granted.
 func (p Principal) Ceiling() Role {

@@ -28,6 +28,7 @@ type Dataset struct {
 	DataDescription string
 	Columns         []Column
 	Key             Key
+	Engine          Engine
 	RowCount        int64
 	Bytes           int64     // size of the data files of the snapshot; only in lists and in descriptions
 	SnapshotID      uuid.UUID // snapshot that Columns and RowCount describe; uuid.Nil before the first rows

@@ -79,7 +79,7 @@ func KindNames() string {
 // SetLimit sets a limit, or replaces it. It takes effect with the next check on every replica.
 //
 // Faults: NotFound for a user that does not exist; ValidationFailed.
-func (c Catalog) SetLimit(ctx context.Context, set Limit) error {
+func (c Catalog) SetLimit(ctx context.Context, by auth.Principal, set Limit) error {
 	if unit := set.Kind.unit(); set.Amount != Unlimited {
 		if set.Amount < 0 || set.Amount > (Unlimited-1)/unit {
 			return fault.Invalid("amount", "is out of range")
@@ -88,7 +88,7 @@ func (c Catalog) SetLimit(ctx context.Context, set Limit) error {
 		set.Amount *= unit
 	}
 
-	return c.changeLimit(ctx, set, "limit.set", func(tx postgres.Tx, account uuid.UUID) error {
+	return c.changeLimit(ctx, by, set, "limit.set", func(tx postgres.Tx, account uuid.UUID) error {
 		if account != uuid.Nil {
 			return upsertLimit(ctx, tx, account, set.Kind, set.Amount)
 		}
@@ -100,8 +100,8 @@ func (c Catalog) SetLimit(ctx context.Context, set Limit) error {
 // UnsetLimit removes a limit, so that the next more general one applies.
 //
 // Faults: NotFound.
-func (c Catalog) UnsetLimit(ctx context.Context, of LimitOf, kind Kind) error {
-	return c.changeLimit(ctx, Limit{Of: of, Kind: kind}, "limit.unset", func(tx postgres.Tx, account uuid.UUID) (err error) {
+func (c Catalog) UnsetLimit(ctx context.Context, by auth.Principal, of LimitOf, kind Kind) error {
+	return c.changeLimit(ctx, by, Limit{Of: of, Kind: kind}, "limit.unset", func(tx postgres.Tx, account uuid.UUID) (err error) {
 		var found bool
 		if account != uuid.Nil {
 			found, err = deleteLimit(ctx, tx, account, kind)
@@ -117,15 +117,22 @@ func (c Catalog) UnsetLimit(ctx context.Context, of LimitOf, kind Kind) error {
 	})
 }
 
-// changeLimit changes a limit in a transaction. The audit of a user records changes of the user's limit. Other limits belong to no account, so
-// no audit records them.
-func (c Catalog) changeLimit(ctx context.Context, of Limit, action string, change func(tx postgres.Tx, account uuid.UUID) error) error {
+// changeLimit changes a limit in a transaction. The audit of a user records changes of the user's limit. Other limits belong to no account, so the
+// audit of the operator records them; a command has none.
+func (c Catalog) changeLimit(ctx context.Context, by auth.Principal, of Limit, action string, change func(tx postgres.Tx, account uuid.UUID) error) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		switch {
 		case of.Of == LimitOf{}:
 			return fault.Invalid("limit", "needs a user, a group or everyone")
 		case of.Of.User == "":
-			return change(tx, uuid.Nil)
+			if err := change(tx, uuid.Nil); err != nil || by.Account == uuid.Nil {
+				return err
+			}
+
+			entry := by.Audit(by.Account, c.now(), action, audit.Target{Kind: "account", ID: by.Account.String()})
+			entry.Detail = fmt.Sprintf("%s of %s", of.Kind, of.Of)
+
+			return audit.WriteTx(ctx, tx, entry)
 		}
 
 		account, err := accountOf(ctx, tx, of.Of.User)
@@ -137,9 +144,10 @@ func (c Catalog) changeLimit(ctx context.Context, of Limit, action string, chang
 			return err
 		}
 
-		return audit.WriteTx(ctx, tx, audit.Entry{
-			Account: account, At: c.now(), Actor: audit.Operator, Action: action, Target: audit.Target{Kind: "account", ID: account.String()}, Detail: string(of.Kind),
-		})
+		entry := by.Audit(account, c.now(), action, audit.Target{Kind: "account", ID: account.String()})
+		entry.Detail = string(of.Kind)
+
+		return audit.WriteTx(ctx, tx, entry)
 	})
 }
 

@@ -22,7 +22,7 @@ const (
 	sqlDatasetColumns = `
 		d.account_id, d.id, n.id, n.name, d.name, coalesce(d.exposure, n.exposure, ''), d.epoch, left(d.data_description, 200), d.columns, d.row_count,
 		coalesce(d.snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), d.created_at, d.updated_at,
-		d.key_columns, d.key_duplicates,
+		d.key_columns, d.key_duplicates, d.engine,
 		ARRAY(SELECT g.role FROM unnest($2::text[], $3::text[]) AS s (kind, id)
 			JOIN grants g ON g.account_id = d.account_id AND g.target_id IN (n.id, d.id) AND g.subject_kind = s.kind AND g.subject_id = s.id)`
 	sqlDatasets = ` FROM datasets d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id`

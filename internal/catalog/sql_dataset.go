@@ -14,7 +14,7 @@ import (
 
 func scanDataset(row pgx.CollectableRow) (d Dataset, err error) {
 	err = row.Scan(&d.Account, &d.ID, &d.NamespaceID, &d.Namespace, &d.Name, &d.Exposure, &d.Epoch, &d.DataDescription, &d.Columns, &d.RowCount,
-		&d.SnapshotID, &d.CreatedAt, &d.UpdatedAt, &d.Key.Columns, &d.Key.Duplicates, &d.access.granted)
+		&d.SnapshotID, &d.CreatedAt, &d.UpdatedAt, &d.Key.Columns, &d.Key.Duplicates, &d.Engine, &d.access.granted)
 	d.access.account, d.access.namespace, d.access.dataset = d.Account, d.NamespaceID, d.ID
 
 	return d, err
@@ -39,7 +39,7 @@ func selectDatasetByID(ctx context.Context, q postgres.Querier, account, id uuid
 const sqlSelectDatasetsByID = `
 	WITH d AS MATERIALIZED (
 		SELECT account_id, id, namespace_id, name, exposure, epoch, data_description, columns, row_count, snapshot_id, created_at, updated_at,
-			key_columns, key_duplicates
+			key_columns, key_duplicates, engine
 		FROM datasets WHERE account_id = $1 AND id = ANY($4) AND deleted_at IS NULL)
 	SELECT ` + sqlDatasetColumns + ` FROM d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id ORDER BY d.id`
 

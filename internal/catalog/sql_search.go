@@ -231,7 +231,7 @@ func selectNamed(ctx context.Context, q postgres.Querier, who auth.Principal, wo
 const sqlSelectRanked = `
 	WITH d AS MATERIALIZED (
 		SELECT d.account_id, d.id, d.namespace_id, d.name, d.exposure, d.epoch, d.data_description, d.columns, d.row_count, d.snapshot_id,
-			d.created_at, d.updated_at, d.key_columns, d.key_duplicates, s.place
+			d.created_at, d.updated_at, d.key_columns, d.key_duplicates, d.engine, s.place
 		FROM unnest($1::uuid[], $4::uuid[]) WITH ORDINALITY AS s (account_id, id, place)
 			JOIN datasets d ON d.account_id = s.account_id AND d.id = s.id AND d.deleted_at IS NULL)
 	SELECT ` + sqlDatasetColumns + ` FROM d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id ORDER BY d.place`

@@ -74,13 +74,13 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sqlInsertCopy = `
 		INSERT INTO datasets (account_id, id, namespace_id, name, name_key, exposure, epoch, definition_revision, data_description, schema_definition,
-			columns, row_count, created_at, updated_at, deleted_at, snapshot_id, key_columns, key_duplicates)
-		VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16, $17)
+			columns, row_count, created_at, updated_at, deleted_at, snapshot_id, key_columns, key_duplicates, engine)
+		VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16, $17, $18)
 		ON CONFLICT (account_id, id) DO UPDATE SET namespace_id = excluded.namespace_id, name = excluded.name, name_key = excluded.name_key,
 			exposure = excluded.exposure, epoch = excluded.epoch, definition_revision = excluded.definition_revision,
 			data_description = excluded.data_description, schema_definition = excluded.schema_definition, columns = excluded.columns,
 			row_count = excluded.row_count, snapshot_id = excluded.snapshot_id, updated_at = excluded.updated_at, deleted_at = excluded.deleted_at,
-			key_columns = excluded.key_columns, key_duplicates = excluded.key_duplicates`
+			key_columns = excluded.key_columns, key_duplicates = excluded.key_duplicates, engine = excluded.engine`
 	sqlDeleteRevisions = `DELETE FROM definitions WHERE account_id = $1 AND dataset_id = $2`
 	sqlInsertExamples  = `
 		INSERT INTO dataset_search (account_id, dataset_id, examples, stale) VALUES ($1, $2, $3, false)
@@ -105,7 +105,7 @@ func insertCopy(ctx context.Context, tx pgx.Tx, d Dataset, c contents, now time.
 
 	if _, err := tx.Exec(ctx, sqlInsertCopy, d.Account, d.ID, d.NamespaceID, d.Name, nameKey(d.Name), c.exposure, d.Epoch,
 		c.definition.Revision, c.definition.DataDescription, c.definition.SchemaDefinition, columns, d.RowCount, d.CreatedAt, now, orNull(d.SnapshotID),
-		d.Key.names(), d.Key.Duplicates); err != nil {
+		d.Key.names(), d.Key.Duplicates, d.Engine); err != nil {
 		return err
 	}
 

@@ -14,7 +14,7 @@ import (
 )
 
 func (b *bundle) limit(t tester, of LimitOf, amount int64) {
-	require.NoError(t, b.catalog.SetLimit(t.Context(), Limit{Of: of, Kind: Questions, Amount: amount}))
+	require.NoError(t, b.catalog.SetLimit(t.Context(), auth.ByCommand(), Limit{Of: of, Kind: Questions, Amount: amount}))
 }
 
 // take counts a question.
@@ -131,7 +131,7 @@ func TestUsageThatIsKnownAfterwards(t *testing.T) {
 		VALUES ($1, 'person', 'ada', '', '', '', '', '{}', now(), now())`, ada.Account)
 
 	require.NoError(t, b.call(t, ada, 7))
-	require.NoError(t, b.catalog.SetLimit(t.Context(), Limit{Of: LimitOf{Everyone: true}, Kind: Tokens, Amount: 10}))
+	require.NoError(t, b.catalog.SetLimit(t.Context(), auth.ByCommand(), Limit{Of: LimitOf{Everyone: true}, Kind: Tokens, Amount: 10}))
 	require.NoError(t, b.take(t, ada))
 	require.NoError(t, b.call(t, ada, 5), "the last one may exceed the limit: its amount is not known before")
 	require.Equal(t, fault.RateLimited, code(b.call(t, ada, 1)))
@@ -172,18 +172,18 @@ func TestWhichLimitApplies(t *testing.T) {
 	require.Nil(t, next)
 	require.Equal(t, "everyone 1, group analysts 5, group guests 9, group staff 3, user ada 2", limitTexts(list))
 
-	require.NoError(t, b.catalog.UnsetLimit(t.Context(), LimitOf{User: "ada"}, Questions))
+	require.NoError(t, b.catalog.UnsetLimit(t.Context(), auth.ByCommand(), LimitOf{User: "ada"}, Questions))
 	require.EqualValues(t, 5, *limit())
-	require.Equal(t, fault.NotFound, code(b.catalog.UnsetLimit(t.Context(), LimitOf{User: "ada"}, Questions)))
+	require.Equal(t, fault.NotFound, code(b.catalog.UnsetLimit(t.Context(), auth.ByCommand(), LimitOf{User: "ada"}, Questions)))
 	b.limit(t, LimitOf{Group: "staff"}, Unlimited)
 	require.Nil(t, limit(), "no limit is the highest")
-	require.NoError(t, b.catalog.UnsetLimit(t.Context(), LimitOf{Group: "staff"}, Questions))
+	require.NoError(t, b.catalog.UnsetLimit(t.Context(), auth.ByCommand(), LimitOf{Group: "staff"}, Questions))
 	require.EqualValues(t, 5, *limit())
 	b.limit(t, LimitOf{User: "ada"}, Unlimited)
 	require.Nil(t, limit())
 
-	require.Equal(t, fault.NotFound, code(b.catalog.SetLimit(t.Context(), Limit{Of: LimitOf{User: "nobody"}, Kind: Questions})))
-	require.Equal(t, fault.ValidationFailed, code(b.catalog.SetLimit(t.Context(), Limit{Kind: Questions})), "an empty name must not limit everyone")
+	require.Equal(t, fault.NotFound, code(b.catalog.SetLimit(t.Context(), auth.ByCommand(), Limit{Of: LimitOf{User: "nobody"}, Kind: Questions})))
+	require.Equal(t, fault.ValidationFailed, code(b.catalog.SetLimit(t.Context(), auth.ByCommand(), Limit{Kind: Questions})), "an empty name must not limit everyone")
 	require.Equal(t, 3, b.count(t, `SELECT count(*) FROM audit WHERE account_id = $1 AND action LIKE 'limit.%'`, ada.Account))
 }
 

@@ -29,11 +29,13 @@ type Serve struct {
 	Export      Export      `prefix:"QUERN_EXPORT_" title:"Exports" about:"query.md#a-dataset-as-a-file"`
 	Statement   Statement   `prefix:"QUERN_STATEMENT_" title:"Long statements" about:"query.md#long-statements"`
 	Catalog     Catalog     `prefix:"QUERN_CATALOG_" title:"Trino" about:"trino.md"`
+	Trino       Trino       `prefix:"QUERN_TRINO_"`
 	Run         Run         `prefix:"QUERN_RUN_" title:"Questions" about:"run.md#limits"`
 	Webhook     Webhook     `prefix:"QUERN_WEBHOOK_" title:"Webhooks" about:"events.md#webhooks"`
 	Source      Source      `prefix:"QUERN_SOURCE_" title:"Connections and sources" about:"sources.md#for-operators"`
 	Model       Model       `prefix:"QUERN_" title:"Language models" about:"models.md"`
 	Tracing     Tracing     `prefix:"QUERN_TRACING_" title:"Tracing store" about:"tracing.md"`
+	Spans       Spans       `prefix:"QUERN_SPANS_" title:"Traces of the service" about:"tracing.md#traces-of-the-service"`
 	OIDC        OIDC        `prefix:"QUERN_OIDC_" title:"Identity provider" about:"operations.md#the-issuer"`
 	Token       Token       `prefix:"QUERN_TOKEN_" title:"API tokens" about:"security.md#api-tokens"`
 	Log         Log         `prefix:"QUERN_LOG_" title:"Log" about:"operations.md#logs"`
@@ -44,6 +46,7 @@ type Operate struct {
 	Database Database `prefix:"QUERN_DATABASE_"`
 	Data     Data     `prefix:"QUERN_"`
 	Source   Source   `prefix:"QUERN_SOURCE_"`
+	Trino    Trino    `prefix:"QUERN_TRINO_"`
 	Log      Log      `prefix:"QUERN_LOG_"`
 }
 
@@ -53,7 +56,7 @@ type Server struct {
 	AdminAddr       string         `env:"ADMIN_ADDR" default:"127.0.0.1:9090" format:"address" help:"Address of metrics, pprof and detailed readiness. It requires no token, so keep it private."`
 	PublicURL       Origin         `env:"PUBLIC_URL" required:"true" help:"Address at which clients reach the service, without a path, for example https://quern.example.com. Links in responses start with it."`
 	Secret          Secret         `env:"SECRET" required:"true" minlen:"32" help:"Random text of at least 32 characters, the same on every replica. API tokens that are created with an Idempotency-Key, and the secrets of webhooks, are derived from it."`
-	TrustedProxies  []netip.Prefix `env:"TRUSTED_PROXIES" essential:"true" help:"Networks (CIDR, separated by commas) of the proxies in front of the service. Their X-Forwarded-For and X-Request-Id headers are trusted."`
+	TrustedProxies  []netip.Prefix `env:"TRUSTED_PROXIES" essential:"true" help:"Networks (CIDR, separated by commas) of the proxies in front of the service. Their X-Forwarded-For, X-Request-Id and Traceparent headers are trusted."`
 	CORSOrigins     []string       `env:"CORS_ORIGINS" format:"origin" help:"Origins (separated by commas) whose pages may call the API from a browser."`
 	RateLimit       float64        `env:"RATE_LIMIT" default:"0" min:"0" max:"1000000" help:"Requests per second of one caller on one replica. 0: no limit."`
 	RateBurst       int            `env:"RATE_BURST" default:"50" min:"1" max:"1000000" help:"Requests that a caller may send at once before QUERN_RATE_LIMIT applies."`
@@ -230,6 +233,15 @@ type Catalog struct {
 	Secret Secret `env:"SECRET" minlen:"32" help:"Random text of at least 32 characters that Trino sends to the catalog, the same on every replica. Required with QUERN_CATALOG_LISTEN."`
 }
 
+// Trino configures the cluster that runs the statements that read a dataset on Trino.
+type Trino struct {
+	URL     URL    `env:"URL" help:"Address of the coordinator, for example https://trino.example.com. Empty: no dataset can be on Trino. Requires QUERN_CATALOG_LISTEN."`
+	Catalog string `env:"CATALOG" default:"quern" format:"word" help:"Name of the catalog in Trino: quern, or quern_ and 32 hexadecimal digits."`
+	Memory  Bytes  `env:"MEMORY" default:"4GiB" min:"16MiB" max:"1048576GiB" help:"Memory that one statement may use on all workers together."`
+	Scan    Bytes  `env:"SCAN" default:"1024GiB" min:"1MiB" max:"1048576GiB" help:"Bytes that one statement may read from the object store."`
+	Connection
+}
+
 // Cache limits the copies of data files on the local disk.
 type Cache struct {
 	MaxBytes Bytes `env:"MAX_BYTES" default:"10GiB" min:"1MiB" max:"1048576GiB" help:"Size of the cache of data files, in a subfolder of QUERN_SANDBOX_DIR."`
@@ -247,12 +259,22 @@ type Tracing struct {
 	Connection
 }
 
+// Spans configures where the traces of requests and jobs are sent.
+type Spans struct {
+	Endpoint    URL     `env:"ENDPOINT" help:"Address of an OpenTelemetry collector or a store that accepts OTLP over HTTP, without /v1/traces. Empty: no traces are sent."`
+	Headers     Secret  `env:"HEADERS" help:"Headers of each request to it: name=value, separated by commas."`
+	Share       float64 `env:"SHARE" default:"1" min:"0" max:"1" help:"Share of the traces that are sent, from 0 to 1. A trace is sent whole or not at all."`
+	Environment string  `env:"ENVIRONMENT" default:"production" format:"word" help:"Name of this deployment in traces. Lower-case letters, digits, - and _."`
+	Connection
+}
+
 // OIDC configures the issuer that identifies people.
 type OIDC struct {
 	Issuer        URL           `env:"ISSUER" required:"true" help:"Address of the identity provider, exactly as in the iss claim of its tokens. Its discovery document is read when it is first needed, so Quern starts without it."`
 	Audience      []string      `env:"AUDIENCE" required:"true" format:"name" help:"Accepted audiences (separated by commas). The aud claim of a token must contain one of them."`
 	UsernameClaim string        `env:"USERNAME_CLAIM" default:"preferred_username" format:"name" help:"Claim that gives a new account its username. Later changes of the claim have no effect."`
 	GroupsClaim   string        `env:"GROUPS_CLAIM" default:"groups" format:"name" help:"Claim with the caller's groups."`
+	OperatorGroup string        `env:"OPERATOR_GROUP" format:"text" help:"Group whose members are operators: they see health, queues, users and limits under /operator and in the console, and no data. Empty: nobody is one."`
 	GroupsMaxAge  time.Duration `env:"GROUPS_MAX_AGE" default:"720h" min:"1s" max:"87600h" help:"How long an API token keeps the groups of its owner's last sign-in. After that it acts without groups until the owner signs in again."`
 	Algorithms    []string      `env:"ALGORITHMS" default:"RS256,ES256,PS256,EdDSA" oneof:"RS256 RS384 RS512 ES256 ES384 ES512 PS256 PS384 PS512 EdDSA" help:"Accepted signature algorithms. Symmetric algorithms are never accepted."`
 	ClockSkew     time.Duration `env:"CLOCK_SKEW" default:"60s" min:"0s" max:"1h" help:"Tolerated difference between the clocks of Quern and the issuer."`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,9 @@ type Config struct {
 	Threads  int
 	Disk     int64 // bytes that a session may write
 	Data     int64 // bytes of rows that a session may return
+
+	// Observe is called when something begins, and the function that it returns when it has ended. nil means that nobody observes.
+	Observe func(ctx context.Context, what string) (ended func(error))
 }
 
 const overhead = 512 << 20
@@ -43,11 +47,18 @@ type Engine struct {
 }
 
 // New returns an Engine.
-func New(c Config) *Engine { return &Engine{config: c, slots: make(chan struct{}, c.Sessions)} }
+func New(c Config) *Engine {
+	if c.Observe == nil {
+		c.Observe = func(context.Context, string) func(error) { return func(error) {} }
+	}
+
+	return &Engine{config: c, slots: make(chan struct{}, c.Sessions)}
+}
 
 // Session is one child. Only one goroutine may use a session. The caller of Open closes it.
 type Session struct {
 	Progress func(Progress) // is called with the progress of an inspection, and of a result in pieces
+	Fields   []string       // the columns that the definition of the dataset names; an inspection reads documents with them
 
 	engine *Engine
 	child  *sandbox.Child
@@ -57,7 +68,10 @@ type Session struct {
 // Open starts a session with an idle child. The child is killed when ctx ends or after the duration lasting.
 //
 // Faults: Unavailable if no child can be started, if no slot becomes free before ctx ends, or if the disk is full.
-func (e *Engine) Open(ctx context.Context, lasting time.Duration) (*Session, error) {
+func (e *Engine) Open(ctx context.Context, lasting time.Duration) (session *Session, err error) {
+	ended := e.config.Observe(ctx, "open")
+	defer func() { ended(err) }()
+
 	if err := e.config.Folder.Room(0); err != nil {
 		return nil, err
 	}
@@ -124,6 +138,7 @@ func (s *Session) Preview(sources []Source, options Options, bounds Bounds) (Ins
 }
 
 func (s *Session) inspect(request InspectRequest) (Inspection, error) {
+	request.Fields = s.Fields
 	request.Memory, request.Threads = s.engine.config.Memory, s.engine.config.Threads
 
 	answer, err := s.ask(Request{Inspect: &request}, s.Progress)
@@ -153,7 +168,7 @@ func (s *Session) Convert(request ConvertRequest, progress func(Progress)) (Conv
 	}
 
 	done := *answer.Converted
-	if done.Rows < 0 || done.SetAsideCount < int64(len(done.SetAside)) || len(done.Sketch) > request.Sketch {
+	if done.Rows < 0 || done.SetAsideCount < int64(len(done.SetAside)) || len(done.Sketch) > request.Sketch || !arePages(done.Pages) {
 		return Converted{}, s.nonsense("invalid counts")
 	}
 
@@ -166,6 +181,11 @@ func (s *Session) Convert(request ConvertRequest, progress func(Progress)) (Conv
 	}
 
 	return done, nil
+}
+
+// arePages reports whether these can be the first rows of the pages of a document.
+func arePages(first []int64) bool {
+	return len(first) <= MaxPages && slices.IsSorted(first) && (len(first) == 0 || first[0] >= 1)
 }
 
 // Merge writes the rows of Quern's own data files to one file. Take retrieves the file by the name output.
@@ -199,7 +219,10 @@ func (s *Session) merge(request MergeRequest) (rows int64, err error) {
 }
 
 // ask sends a request and waits for the final answer to it. It passes each progress message before that to progress.
-func (s *Session) ask(request Request, progress func(Progress)) (Answer, error) {
+func (s *Session) ask(request Request, progress func(Progress)) (_ Answer, err error) {
+	ended := s.engine.config.Observe(s.ctx, request.what())
+	defer func() { ended(err) }()
+
 	if err := s.child.Send(request); err != nil {
 		return Answer{}, s.translate(err)
 	}
@@ -214,7 +237,7 @@ func (s *Session) ask(request Request, progress func(Progress)) (Answer, error) 
 		case answer.Failure != nil && answer.Failure.Code == NoRoom:
 			return Answer{}, noRoom()
 		case answer.Failure != nil:
-			said := FileError{Code: known(answer.Failure.Code), Message: clean(answer.Failure.Message), Doubt: answer.Failure.Doubt}
+			said := FileError{Code: known(answer.Failure.Code), Message: clean(answer.Failure.Message), Doubt: answer.Failure.Doubt, Source: answer.Failure.Source}
 			if said.Doubt != nil {
 				said.Doubt.clean()
 			}

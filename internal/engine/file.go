@@ -26,6 +26,9 @@ const (
 	JSON      = "json"
 )
 
+// MaxPages is the largest number of pages of a document.
+const MaxPages = 5000
+
 // Options says how files are read. An absent option is detected.
 type Options struct {
 	Delimiter  string            `json:"delimiter,omitempty"`
@@ -101,6 +104,7 @@ type Converted struct {
 	SetAsideCount int64      `json:"setAsideCount"`
 	SetAside      []SetAside `json:"setAside"`
 	Sketch        []uint64   `json:"sketch,omitempty"` // the smallest hashes of the rows, in ascending order
+	Pages         []int64    `json:"pages,omitempty"`  // of a document: the number of the first row of each page, in ascending order
 }
 
 // Progress is the progress of the child with the current request.
@@ -121,6 +125,26 @@ type Request struct {
 	Merge   *MergeRequest   `json:"merge,omitempty"`
 }
 
+// what returns what a request asks for.
+func (r Request) what() string {
+	switch {
+	case r.Inspect != nil:
+		return "inspect"
+	case r.Convert != nil:
+		return "convert"
+	case r.Parse != nil:
+		return "parse"
+	case r.Query != nil:
+		return "query"
+	case r.Profile != nil:
+		return "profile"
+	case r.Values != nil:
+		return "values"
+	default:
+		return "merge"
+	}
+}
+
 // MergeRequest requests one Parquet file with the rows of all files of a view, in their order, with the ids of the
 // columns.
 type MergeRequest struct {
@@ -138,6 +162,7 @@ type InspectRequest struct {
 	Sources []Source `json:"sources"`
 	Options Options  `json:"options"`
 	Bounds  Bounds   `json:"bounds"`
+	Fields  []string `json:"fields,omitempty"`  // the names that the definition of the dataset has for columns; documents are read with them
 	Preview bool     `json:"preview,omitempty"` // also return the first rows
 	Memory  int64    `json:"memory"`
 	Threads int      `json:"threads"`
@@ -172,6 +197,8 @@ type FileError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Doubt   *Doubt `json:"doubt,omitempty"` // has the option that may let it succeed; nil if there is none
+	// Source is the number, from 1, of the source of an inspection of several that is the cause; 0 if it is not known.
+	Source int `json:"source,omitempty"`
 }
 
 // The codes of a FileError.

@@ -317,7 +317,10 @@ func (r *Result) Finish() (Ran, error) {
 }
 
 // query sends a request about a statement and returns the first answer.
-func (s *Session) query(request Request) (Answer, error) {
+func (s *Session) query(request Request) (_ Answer, err error) {
+	ended := s.engine.config.Observe(s.ctx, request.what())
+	defer func() { ended(err) }()
+
 	if err := s.child.Send(request); err != nil {
 		return Answer{}, s.explain(err)
 	}

@@ -47,7 +47,10 @@ type ListedColumn struct {
 // session cannot be used for anything else afterwards.
 //
 // Faults: LimitExceeded, Timeout, Unavailable.
-func (s *Session) Values(view View, columns []string, bounds ValueBounds, yield func(Value) bool) ([]ListedColumn, error) {
+func (s *Session) Values(view View, columns []string, bounds ValueBounds, yield func(Value) bool) (_ []ListedColumn, err error) {
+	ended := s.engine.config.Observe(s.ctx, "values")
+	defer func() { ended(err) }()
+
 	request := ValuesRequest{
 		View: view, Columns: columns, Bounds: bounds,
 		Memory: s.engine.config.Memory, Threads: s.engine.config.Threads, Disk: s.engine.config.Disk,

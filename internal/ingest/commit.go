@@ -171,7 +171,7 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 		return nil
 	}
 
-	if fits, err = g.unique(ctx, *dataset, fits, lease); err != nil || len(fits) == 0 {
+	if fits, err = g.unique(ctx, keyed{dataset: *dataset, group: fits, lease: lease}); err != nil || len(fits) == 0 {
 		return err
 	}
 

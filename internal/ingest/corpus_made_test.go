@@ -27,7 +27,7 @@ func packedCases(tb testing.TB, stored []corpusCase) []corpusCase {
 
 	var (
 		all     []corpusCase
-		formats = []string{"csv-plain", "tsv-plain", "json-array", "ndjson-plain", "parquet-plain", "utf16-le", "ragged-rows", "ndjson-broken-line", "binary-pdf", "empty-file"}
+		formats = []string{"csv-plain", "tsv-plain", "json-array", "ndjson-plain", "parquet-plain", "utf16-le", "ragged-rows", "ndjson-broken-line", "binary-png", "empty-file"}
 	)
 
 	for _, one := range slices.Concat(stored, parquetCases()) {

@@ -84,7 +84,14 @@ func (g *Ingest) DeleteRows(ctx context.Context, who auth.Principal, at catalog.
 		ctx = longer
 	}
 
-	removed, err = g.deleteClaimed(ctx, who, at, condition, dataset, made)
+	removed, err = g.deleteClaimed(ctx, made, deletion{who: who, at: at, dataset: dataset, find: func(ctx context.Context) (lake.Snapshot, replaced, error) {
+		found, err := g.Query.Select(ctx, who, at, condition)
+		if err == nil && found.Snapshot.ID != uuid.Nil && found.Dataset != dataset.ID {
+			err = cleared()
+		}
+
+		return found.Snapshot, replaced{files: found.Files, gone: found.Rows}, err
+	}})
 	if err != nil && once.Given() {
 		g.forgetFailed(context.WithoutCancel(ctx), who, made, once)
 	}
@@ -94,10 +101,10 @@ func (g *Ingest) DeleteRows(ctx context.Context, who auth.Principal, at catalog.
 
 // deleteClaimed removes the rows for a recorded request. The request holds its lease, so that another process ends it if this
 // one dies.
-func (g *Ingest) deleteClaimed(ctx context.Context, who auth.Principal, at catalog.Path, condition query.Condition, dataset catalog.Dataset, made Ingestion) (removed Stored, err error) {
+func (g *Ingest) deleteClaimed(ctx context.Context, made Ingestion, d deletion) (removed Stored, err error) {
 	err = g.Jobs().Hold(ctx, made.work(), func(ctx context.Context, lease job.Lease) error {
 		w := &working{Ingest: g, lease: lease, i: made}
-		d := &deletion{working: w, who: who, at: at, condition: condition, dataset: dataset}
+		d.working = w
 
 		err := g.aloneFor(ctx, rowsWork(made.table()), func(ctx context.Context, lease job.Lease) error {
 			d.rows = lease
@@ -134,12 +141,13 @@ func deleteFault(err error) error {
 type deletion struct {
 	*working
 
-	who       auth.Principal
-	at        catalog.Path
-	condition query.Condition
-	dataset   catalog.Dataset
-	rows      job.Lease // of rowsWork
-	removed   Stored
+	who     auth.Principal
+	at      catalog.Path
+	find    func(ctx context.Context) (on lake.Snapshot, found replaced, err error) // the rows to remove
+	dataset catalog.Dataset
+	rows    job.Lease // of rowsWork
+	by      []uuid.UUID
+	removed Stored
 }
 
 func (d *deletion) prepare(ctx context.Context) (change lake.Change, err error) {
@@ -150,21 +158,17 @@ func (d *deletion) prepare(ctx context.Context) (change lake.Change, err error) 
 
 	d.dataset.Key = now.Key // it may change meanwhile: no key forbids to delete rows
 
-	found, err := d.Query.Select(ctx, d.who, d.at, d.condition)
+	on, found, err := d.find(ctx)
 	if err != nil {
 		return change, err
 	}
 
-	if found.Snapshot.ID != uuid.Nil && found.Dataset != d.dataset.ID {
-		return change, cleared()
-	}
-
 	table := d.i.table()
 	change = lake.Change{
-		Table: table, Mode: lake.Deleted, Base: found.Snapshot.ID, Files: found.Files, Rewritten: rewriting(table), Ingestions: []uuid.UUID{rewriting(table)},
+		Table: table, Mode: lake.Deleted, Base: on.ID, Files: found.files, Rewritten: rewriting(table), Ingestions: []uuid.UUID{rewriting(table)},
 	}
-	d.removed = Stored{Rows: found.Count}
-	change.Removed, err = d.rewrite(ctx, table, d.rows, found.Snapshot, found.Files, found.Rows)
+	d.removed, d.by = Stored{Rows: found.rows()}, found.by
+	change.Removed, err = d.rewrite(ctx, table, d.rows, on, found.files, found.gone)
 
 	return change, err
 }
@@ -187,6 +191,10 @@ func (d *deletion) commit(ctx context.Context, tx postgres.Tx, made lake.Snapsho
 
 		if err == nil { // the removed values must no longer find the dataset
 			err = d.Catalog.SetValuesTx(ctx, tx, d.dataset.Account, d.dataset.ID, nil)
+		}
+
+		if err == nil {
+			err = forgetThese(ctx, tx, d.i.table(), d.by)
 		}
 
 		if err == nil {

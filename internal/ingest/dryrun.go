@@ -176,7 +176,7 @@ func (w *working) tried(ctx context.Context, key []lake.Column, isDeclared bool)
 		}
 	}
 
-	err = w.compareKeys(ctx, snapshot, files, paths, key, violationSQL(key, len(files) > 0, true, w.Bounds.SetAside+1), func(f foundRow) error {
+	err = w.compareKeys(ctx, snapshot, replaced{files: files}, paths, key, violationSQL(key, len(files) > 0, true, w.Bounds.SetAside+1), func(f foundRow) error {
 		v := f.violation()
 		if !v.at.isIn(w.outputs) || !v.first.isIn(w.outputs) {
 			return keyFault(errors.New("a row that is not there"))

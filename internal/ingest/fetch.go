@@ -7,11 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
 )
 
 // mount mounts the files in the session. The uploaded files are empty until they are fetched.
@@ -57,6 +62,11 @@ func (w *working) inspect(ctx context.Context, session *engine.Session, sources 
 		}
 	}
 
+	var err error
+	if session.Fields, err = w.fields(ctx); err != nil {
+		return engine.Inspection{}, err
+	}
+
 	inspect := session.Inspect
 	if w.i.DryRun {
 		inspect = session.Preview
@@ -81,7 +91,32 @@ func (w *working) inspect(ctx context.Context, session *engine.Session, sources 
 		cancel()
 	}
 
-	return found, cmp.Or(err, <-fetched)
+	return found, cmp.Or(w.named(err), <-fetched)
+}
+
+// named adds the name of the file to its failure, if there are several.
+func (w *working) named(err error) error {
+	failed, ok := errors.AsType[*engine.FileError](err)
+	if !ok || len(w.i.Files) < 2 || failed.Source < 1 || failed.Source > len(w.i.Files) { // the number comes from the sealed process
+		return err
+	}
+
+	said := *failed
+	said.Message = w.i.Files[failed.Source-1].Name + ": " + said.Message
+
+	return &said
+}
+
+// fields returns the names that the definition of the dataset has for columns.
+func (w *working) fields(ctx context.Context) (names []string, err error) {
+	err = w.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err := w.Catalog.Definitions(ctx, q, w.i.Account, []uuid.UUID{w.i.Dataset})
+		names = slices.Sorted(maps.Keys(found[w.i.Dataset].SchemaDefinition))
+
+		return err
+	})
+
+	return names, err
 }
 
 // fetchAll fetches the files in their order until reading ends. The progress is recorded with ctx: if a transaction were broken off, the

@@ -57,7 +57,8 @@ type Ingestion struct {
 	Session  uuid.UUID
 	Status   Status
 	Mode     lake.Mode
-	Key      []string // names of the columns of the key by which rows are merged
+	Key      []string  // names of the columns of the key by which rows are merged
+	Origin   uuid.UUID // the file of a source from which the rows come; uuid.Nil for others
 	DryRun   bool
 	Epoch    int64
 	Options  engine.Options
@@ -95,6 +96,9 @@ type File struct {
 
 func (i Ingestion) table() lake.Table { return lake.Table{Account: i.Account, Dataset: i.Dataset} }
 
+// replacesOrigin reports whether the rows replace all rows of their origin.
+func (i Ingestion) replacesOrigin() bool { return i.Mode == lake.Merged && i.Origin != uuid.Nil }
+
 func (i Ingestion) work() job.Work {
 	args := RunArgs{Account: i.Account, Dataset: i.Dataset, Ingestion: i.ID}
 
@@ -119,6 +123,8 @@ type Request struct {
 	Files   []uuid.UUID // if empty, all completed files of the session
 	Mode    lake.Mode
 	Key     []string // of a merge
+	// Origin is the file of a source from which the rows come. A merge with an origin replaces all rows of this origin, instead of rows with the same key.
+	Origin  uuid.UUID
 	Options engine.Options
 	DryRun  bool
 	Accept  []string // codes of doubts that do not stop the ingestion
@@ -145,8 +151,10 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 		return Ingestion{}, err
 	}
 
-	if request.Key, err = mergeKey(request.Mode, request.Key, dataset); err != nil {
-		return Ingestion{}, err
+	if request.Origin == uuid.Nil {
+		if request.Key, err = mergeKey(request.Mode, request.Key, dataset); err != nil {
+			return Ingestion{}, err
+		}
 	}
 
 	if first, err := g.repeated(ctx, who, dataset, request.Once); err != nil || first != nil {
@@ -155,7 +163,7 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 
 	made = Ingestion{
 		Account: dataset.Account, Dataset: dataset.ID, ID: uuid.Must(uuid.NewV7()), Caller: who.Account, Session: request.Session,
-		Status: Queued, Mode: request.Mode, Key: request.Key, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
+		Status: Queued, Mode: request.Mode, Key: request.Key, Origin: request.Origin, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
 		Accepted: request.Accept, Phase: phaseQueued, CreatedAt: g.Now(), kind: kindFiles,
 	}
 	if request.ID != uuid.Nil {

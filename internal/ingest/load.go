@@ -135,7 +135,7 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 		return err
 	}
 
-	w.aside, w.storings = make([][]engine.SetAside, len(sources)), make([]*storing, len(sources))
+	w.aside, w.pages, w.storings = make([][]engine.SetAside, len(sources)), make([][]int64, len(sources)), make([]*storing, len(sources))
 	rows := make([]int64, len(sources))
 	w.i.RowsDone, w.i.RowsSetAside, w.i.BytesDone = 0, 0, 0
 
@@ -167,7 +167,7 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 			w.contents[n].sketch = newSketch(converted.Sketch)
 		}
 
-		rows[n], w.aside[n] = converted.Rows, converted.SetAside
+		rows[n], w.aside[n], w.pages[n] = converted.Rows, converted.SetAside, converted.Pages
 		w.i.RowsDone, w.i.BytesDone = done+converted.Rows, before+w.size(n)
 		w.i.RowsSetAside += converted.SetAsideCount
 
@@ -329,6 +329,8 @@ func (w *working) storeOne(ctx context.Context, n int, made output) (staged lake
 	for _, s := range w.aside[n] {
 		staged.Source.Skipped = append(staged.Source.Skipped, s.Row)
 	}
+
+	staged.Source.Pages = w.pages[n]
 
 	same, err := w.finishStoring(ctx, n, made.path)
 

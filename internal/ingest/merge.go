@@ -37,10 +37,11 @@ func (g *Ingest) drainMerges(ctx context.Context, table lake.Table, lease job.Le
 	}
 }
 
-// sameKey returns the first ingestions that have the same key.
+// sameKey returns the first ingestions that have the same key, or the first ones of different origins.
 func sameKey(ready []Ingestion) []Ingestion {
 	for n, i := range ready {
-		if !slices.EqualFunc(i.Key, ready[0].Key, strings.EqualFold) {
+		again := i.Origin != uuid.Nil && slices.ContainsFunc(ready[:n], func(other Ingestion) bool { return other.Origin == i.Origin })
+		if again || i.replacesOrigin() != ready[0].replacesOrigin() || !slices.EqualFunc(i.Key, ready[0].Key, strings.EqualFold) {
 			return ready[:n]
 		}
 	}
@@ -48,7 +49,7 @@ func sameKey(ready []Ingestion) []Ingestion {
 	return ready
 }
 
-// mergeReady merges ingestions with the same key in one snapshot, or in several if they have rows with the same key.
+// mergeReady merges ingestions of sameKey in one snapshot, or in several if they have rows with the same key.
 func (g *Ingest) mergeReady(ctx context.Context, table lake.Table, ready []Ingestion, lease job.Lease) error {
 	dataset, draft, err := g.target(ctx, table)
 	if err != nil {
@@ -61,7 +62,7 @@ func (g *Ingest) mergeReady(ctx context.Context, table lake.Table, ready []Inges
 		reason := cleared()
 
 		if dataset != nil && i.Epoch == dataset.Epoch {
-			if !dataset.Key.Declared() || dataset.Key.Has(i.Key) {
+			if i.replacesOrigin() || !dataset.Key.Declared() || dataset.Key.Has(i.Key) {
 				group = append(group, i)
 
 				continue
@@ -79,8 +80,10 @@ func (g *Ingest) mergeReady(ctx context.Context, table lake.Table, ready []Inges
 		return nil
 	}
 
-	if group, err = g.unique(ctx, *dataset, group, lease); err != nil || len(group) == 0 {
-		return err
+	if !group[0].replacesOrigin() { // otherwise prepare does it, because it depends on the rows that are replaced
+		if group, err = g.unique(ctx, keyed{dataset: *dataset, group: group, lease: lease}); err != nil || len(group) == 0 {
+			return err
+		}
 	}
 
 	m := &merging{Ingest: g, table: table, lease: lease, group: group, dataset: *dataset, draft: draft}
@@ -117,6 +120,7 @@ type merging struct {
 	group   []Ingestion // no two have rows with the same key after prepare
 	dataset catalog.Dataset
 	draft   *catalog.Draft
+	before  []uuid.UUID // the ingestions whose rows are replaced, if all of them are
 }
 
 func (m *merging) ids() []uuid.UUID {
@@ -139,11 +143,17 @@ func (m *merging) prepare(ctx context.Context) (change lake.Change, err error) {
 		snapshot = &lake.Snapshot{}
 	}
 
-	found, err := m.superseded(ctx, *snapshot, files)
+	find := m.superseded
+	if m.group[0].replacesOrigin() {
+		find = m.ofOrigins
+	}
+
+	found, err := find(ctx, *snapshot, files)
 	if err != nil {
 		return change, err
 	}
 
+	m.before = found.by
 	change = lake.Change{
 		Table: m.table, Mode: lake.Merged, Base: snapshot.ID, Files: found.files, Rewritten: rewriting(m.table),
 		Ingestions: append(m.ids(), rewriting(m.table)),
@@ -167,13 +177,18 @@ func (m *merging) commit(ctx context.Context, tx postgres.Tx, made lake.Snapshot
 		return err
 	}
 
+	if err := forgetThese(ctx, tx, m.table, m.before); err != nil {
+		return err
+	}
+
 	return m.tellLoadedTx(ctx, tx, m.dataset, m.group, made)
 }
 
-// replaced are rows that new rows replace, by file.
+// replaced are rows that are removed or that new rows replace, by file.
 type replaced struct {
 	files []lake.File
-	gone  []*lake.RowSet
+	gone  []*lake.RowSet // may be shorter; nil for a file that stays as it is
+	by    []uuid.UUID    // the ingestions that loaded them, if they are all rows of these
 }
 
 // superseded returns the rows of the table that have the key of a new row. If two ingestions of the group have rows with the
@@ -293,7 +308,7 @@ func (g *Ingest) candidates(ctx context.Context, table lake.Table, snapshot lake
 // match calls each for every row of the candidates that has the key of a new row, and for every new row that has the key of a row
 // of a later file. fresh are local files with new rows. Rows without a complete key match nothing.
 func (g *Ingest) match(ctx context.Context, snapshot lake.Snapshot, candidates []lake.File, fresh []string, key []lake.Column, each func(isNew bool, at position) error) error {
-	return g.compareKeys(ctx, snapshot, candidates, fresh, key, matchSQL(key, len(candidates) > 0), func(f foundRow) error {
+	return g.compareKeys(ctx, snapshot, replaced{files: candidates}, fresh, key, matchSQL(key, len(candidates) > 0), func(f foundRow) error {
 		for _, row := range f.Rows {
 			if err := each(f.A == 1, position{int(f.B), row}); err != nil {
 				return err
@@ -304,21 +319,28 @@ func (g *Ingest) match(ctx context.Context, snapshot lake.Snapshot, candidates [
 	})
 }
 
-// compareKeys runs a statement about the keys of files of the snapshot, oldRows, and of local files, newRows.
-func (g *Ingest) compareKeys(ctx context.Context, snapshot lake.Snapshot, candidates []lake.File, fresh []string, key []lake.Column, statement string, each func(foundRow) error) error {
+// compareKeys runs a statement about the keys of files of the snapshot without the rows that are gone, oldRows, and of local files, newRows.
+func (g *Ingest) compareKeys(ctx context.Context, snapshot lake.Snapshot, old replaced, fresh []string, key []lake.Column, statement string, each func(foundRow) error) error {
 	views := []engine.View{
-		{Name: oldRows, Columns: engineColumns(keyIn(snapshot, key)), Mapped: !lake.Uniform(snapshot, candidates), Positions: true},
+		{Name: oldRows, Columns: engineColumns(keyIn(snapshot, key)), Mapped: !lake.Uniform(snapshot, old.files), Positions: true},
 		{Name: newRows, Columns: engineColumns(key), Mapped: true, Positions: true},
 	}
 
-	paths := make([]string, len(candidates))
+	paths := make([]string, len(old.files))
 
-	release, err := g.Lake.FetchAll(ctx, candidates, func(path string, n int) error {
+	release, err := g.Lake.FetchAll(ctx, old.files, func(path string, n int) error {
 		paths[n] = path
 
 		return nil
 	})
 	defer release()
+
+	if err != nil {
+		return err
+	}
+
+	remove, err := g.withoutGone(ctx, snapshot, old, paths)
+	defer remove()
 
 	if err != nil {
 		return err

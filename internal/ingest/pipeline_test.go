@@ -57,7 +57,7 @@ func TestPipelineEnds(t *testing.T) { //nolint:paralleltest // it looks at the g
 
 	for name, c := range map[string]pipelineCase{
 		"the inspection refuses while the fetch stalls": {
-			content: "%PDF-1.4\n" + good, fetched: stalled, status: Failed, code: "VALIDATION_FAILED",
+			content: "SQLite format 3\x00" + good, fetched: stalled, status: Failed, code: "VALIDATION_FAILED",
 		},
 		"the conversion refuses while the store stalls": {content: good, second: late, store: stalledStore, status: Failed, code: "VALIDATION_FAILED"},
 		"the store refuses": {content: good, store: func(r *http.Request) (*http.Response, error) {

@@ -79,6 +79,7 @@ type working struct {
 	i     Ingestion
 	dir   string // temporary files; removed at the end
 	aside [][]engine.SetAside
+	pages [][]int64 // of the files
 
 	contents []fileContent           // content of the files
 	columns  []lake.Column           // of the outputs

@@ -31,6 +31,9 @@ const (
 	sqlForgetOthers = `
 		UPDATE ingestion_files SET digest = NULL, sketch = NULL
 		WHERE account_id = $1 AND dataset_id = $2 AND digest IS NOT NULL AND NOT ingestion_id = ANY($3)`
+	sqlForgetThese = `
+		UPDATE ingestion_files SET digest = NULL, sketch = NULL
+		WHERE account_id = $1 AND dataset_id = $2 AND digest IS NOT NULL AND ingestion_id = ANY($3)`
 )
 
 func updateWaiting(ctx context.Context, tx pgx.Tx, i Ingestion) (bool, error) {
@@ -84,6 +87,13 @@ func forgetSince(ctx context.Context, tx pgx.Tx, t lake.Table, snapshot uuid.UUI
 // dataset.
 func forgetOthers(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) error {
 	_, err := tx.Exec(ctx, sqlForgetOthers, t.Account, t.Dataset, append([]uuid.UUID{}, ids...))
+
+	return err
+}
+
+// forgetThese deletes the digests and sketches of ingestions whose rows are no longer in the dataset.
+func forgetThese(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) error {
+	_, err := tx.Exec(ctx, sqlForgetThese, t.Account, t.Dataset, append([]uuid.UUID{}, ids...))
 
 	return err
 }

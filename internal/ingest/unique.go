@@ -22,12 +22,13 @@ import (
 // unique returns the longest prefix of the staged ingestions that satisfies the key of the dataset. If the first ingestion violates the key, unique
 // sets its violating rows aside or refuses it, and returns none. The caller then reads the staged ingestions again. The outcome is the same as if
 // they were loaded one after the other, because only the holder of the lease commits.
-func (g *Ingest) unique(ctx context.Context, dataset catalog.Dataset, group []Ingestion, lease job.Lease) ([]Ingestion, error) {
-	if !dataset.Key.Declared() || len(group) == 0 {
+func (g *Ingest) unique(ctx context.Context, k keyed) ([]Ingestion, error) {
+	group := k.group
+	if !k.dataset.Key.Declared() || len(group) == 0 {
 		return group, nil
 	}
 
-	k := &keyed{Ingest: g, table: group[0].table(), lease: lease, dataset: dataset, group: group}
+	k.Ingest, k.table = g, group[0].table()
 	clean, err := k.check(ctx)
 
 	switch {
@@ -38,9 +39,11 @@ func (g *Ingest) unique(ctx context.Context, dataset catalog.Dataset, group []In
 	case ctx.Err() != nil, passing(err), job.Over(err):
 		return nil, err
 	case len(group) > 1:
-		return g.unique(ctx, dataset, group[:1], lease)
+		k.group = group[:1]
+
+		return g.unique(ctx, k)
 	default:
-		return nil, errors.Join(g.refuse(ctx, group[0], err, lease), unlessFault(err))
+		return nil, errors.Join(g.refuse(ctx, group[0], err, k.lease), unlessFault(err))
 	}
 }
 
@@ -55,7 +58,9 @@ type keyed struct {
 	key     []lake.Column
 	fresh   []lake.File // the staged files, in the order of the ingestions
 	columns [][]lake.Column
-	paths   []string // local copies of the staged files
+	paths   []string  // local copies of the staged files
+	on      *base     // on which the group replaces the rows of its origins; nil for other groups
+	pages   [][]int64 // of the staged files
 }
 
 // turn returns the index in the group of the ingestion that staged a file.
@@ -108,7 +113,7 @@ func (k *keyed) check(ctx context.Context) (clean []Ingestion, err error) {
 		return k.group, err
 	}
 
-	snapshot, files, err := k.present(ctx)
+	snapshot, old, err := k.present(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +131,7 @@ func (k *keyed) check(ctx context.Context) (clean []Ingestion, err error) {
 		return nil, err
 	}
 
-	first, found, err := k.violations(ctx, snapshot, files)
+	first, found, err := k.violations(ctx, snapshot, old)
 	if err != nil || first > 0 {
 		return k.group[:first], err
 	}
@@ -194,30 +199,38 @@ func lacking(err error, key catalog.Key) error {
 	return fault.New(fault.Conflict, fmt.Sprintf("%s The dataset has the key %s. Load rows with these columns, or remove the key.", message, key))
 }
 
-// present returns the files whose rows the new rows must differ from. A replacement has none, and the rows of a merge replace
-// those that have their key.
-func (k *keyed) present(ctx context.Context) (snapshot lake.Snapshot, files []lake.File, err error) {
+// present returns the files whose rows the new rows must differ from, and the rows of these that are replaced. A replacement has none, and the rows of a merge by a key
+// replace those that have their key.
+func (k *keyed) present(ctx context.Context) (snapshot lake.Snapshot, old replaced, err error) {
+	if k.on != nil {
+		left := k.on.left()
+		old.files, err = k.candidates(ctx, k.table, k.on.snapshot, left, k.fresh, k.key)
+		old.gone = k.on.goneIn(old.files)
+
+		return k.on.snapshot, old, err
+	}
+
 	if k.group[0].Mode != lake.Append {
-		return snapshot, nil, nil
+		return snapshot, old, nil
 	}
 
 	now, files, err := k.inForce(ctx, k.table)
 	if err != nil || now == nil {
-		return snapshot, nil, err
+		return snapshot, old, err
 	}
 
-	files, err = k.candidates(ctx, k.table, *now, files, k.fresh, k.key)
+	old.files, err = k.candidates(ctx, k.table, *now, files, k.fresh, k.key)
 
-	return *now, files, err
+	return *now, old, err
 }
 
 // violations returns the index of the first ingestion with rows that violate the key, and these rows in order. The index is the
 // number of ingestions if there are none.
-func (k *keyed) violations(ctx context.Context, snapshot lake.Snapshot, files []lake.File) (first int, found []violation, err error) {
+func (k *keyed) violations(ctx context.Context, snapshot lake.Snapshot, old replaced) (first int, found []violation, err error) {
 	first = len(k.group)
-	statement := violationSQL(k.key, len(files) > 0, k.group[0].Mode != lake.Merged, k.Bounds.SetAside+1)
+	statement := violationSQL(k.key, len(old.files) > 0, k.on != nil || k.group[0].Mode != lake.Merged, k.Bounds.SetAside+1)
 
-	err = k.compareKeys(ctx, snapshot, files, k.paths, k.key, statement, func(f foundRow) error {
+	err = k.compareKeys(ctx, snapshot, old, k.paths, k.key, statement, func(f foundRow) error {
 		v := f.violation()
 		if !k.has(v.at) || !k.has(v.first) {
 			return keyFault(errors.New("a row that is not there"))
@@ -314,7 +327,7 @@ func firstReason(aside [][]engine.SetAside) string {
 	return ""
 }
 
-// skipped returns the numbers of the rows that staged files lack, by file.
+// skipped returns the numbers of the rows that staged files lack, by file. It also keeps the pages of the files.
 func (k *keyed) skipped(ctx context.Context, files int) (skipped [][]int64, err error) {
 	keys := make([]string, files)
 	for n := range keys {
@@ -322,11 +335,11 @@ func (k *keyed) skipped(ctx context.Context, files int) (skipped [][]int64, err 
 	}
 
 	err = k.DB.Do(ctx, func(q postgres.Querier) error {
-		found, err := k.Lake.Skipped(ctx, q, k.table, keys)
+		found, err := k.Lake.Places(ctx, q, k.table, keys)
 
-		skipped = make([][]int64, files)
+		skipped, k.pages = make([][]int64, files), make([][]int64, files)
 		for n, key := range keys {
-			skipped[n] = found[key]
+			skipped[n], k.pages[n] = found[key].Skipped, found[key].Pages
 		}
 
 		return err
@@ -408,7 +421,7 @@ func (k *keyed) restage(ctx context.Context, files []lake.File, gone []*lake.Row
 			}
 		}
 
-		one, err := k.stageAgain(ctx, file, path, k.columns[n], withGone(skipped[n], gone[n], file.Rows))
+		one, err := k.stageAgain(ctx, file, path, k.columns[n], lake.Places{Skipped: withGone(skipped[n], gone[n], file.Rows), Pages: k.pages[n]})
 		if err != nil {
 			return nil, err
 		}
@@ -438,8 +451,8 @@ func withGone(skipped []int64, gone *lake.RowSet, rows int64) []int64 {
 	return all
 }
 
-func (k *keyed) stageAgain(ctx context.Context, file lake.File, path string, columns []lake.Column, skipped []int64) (staged lake.Staged, err error) {
-	source := lake.Source{File: file.Source, Name: file.Name, FirstRow: file.FirstRow, Skipped: skipped}
+func (k *keyed) stageAgain(ctx context.Context, file lake.File, path string, columns []lake.Column, places lake.Places) (staged lake.Staged, err error) {
+	source := lake.Source{File: file.Source, Name: file.Name, FirstRow: file.FirstRow, Places: places}
 
 	err = k.lease.InTx(ctx, func(tx postgres.Tx) error {
 		staged, err = k.Lake.StageTx(ctx, tx, k.table, file.Ingestion, source)

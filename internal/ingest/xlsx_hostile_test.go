@@ -45,7 +45,8 @@ func otherOfficeCases() []corpusCase {
 		made("doc", "A document of the old kind.", refused("old Office document"), fixed(compound("WordDocument"))),
 		other("xlsb", "A binary workbook.", ".xlsb", map[string]string{"_rels/.rels": office("xl/workbook.bin"), "xl/workbook.bin": "\x83\x01\x00"}),
 		other("ods", "OpenDocument.", ".ods", map[string]string{"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": "<a/>"}),
-		other("docx", "A text.", "not a workbook", map[string]string{"_rels/.rels": office("word/document.xml"), "word/document.xml": "<a/>"}),
+		other("docx", "A document without text.", "empty", map[string]string{"_rels/.rels": office("word/document.xml"), "word/document.xml": "<a/>"}),
+		other("pptx", "Slides.", "neither a workbook", map[string]string{"_rels/.rels": office("ppt/presentation.xml"), "ppt/presentation.xml": "<a/>"}),
 		other("zip", "An archive of something else.", "zip archive", map[string]string{"data.csv": "a,b\n1,2\n"}),
 		made("gzip-of-xlsx", "Packed once more.", plainRead, func(tb testing.TB) []byte {
 			tb.Helper()

@@ -16,6 +16,7 @@ import (
 
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/span"
 )
 
 // CleanupQueue is the queue of all cleanup jobs. It is separate from the queues that people wait for.
@@ -33,7 +34,8 @@ type Config struct {
 	// is better for a busy service.
 	Notify bool
 	// Observe is called after each attempt at a job. nil means that nobody observes.
-	Observe func(kind string, outcome Outcome, took time.Duration)
+	Observe func(ctx context.Context, kind string, outcome Outcome, took time.Duration)
+	Spans   *span.Spans // nil means that attempts have no spans
 }
 
 // Client inserts jobs and works on them.
@@ -75,9 +77,12 @@ func New(c Config) (*Client, error) {
 		ReindexerSchedule: nightly{c.DB},
 	}
 
-	if c.Observe != nil { // before recovering, so that a panic counts as an error
-		config.Middleware = slices.Insert(config.Middleware, 0, rivertype.Middleware(observing(c.Observe)))
+	if c.Spans == nil {
+		c.Spans = span.Off()
 	}
+
+	// Before recovering, so that a panic counts as an error.
+	config.Middleware = slices.Insert(config.Middleware, 0, rivertype.Middleware(observing(c)))
 
 	client := &Client{db: c.DB, log: log, wakes: make(wakes, wakesWaiting)}
 
@@ -111,7 +116,7 @@ func New(c Config) (*Client, error) {
 
 // InsertTx inserts a job in the transaction that makes it necessary.
 func (c *Client) InsertTx(ctx context.Context, tx postgres.Tx, args river.JobArgs, opts *river.InsertOpts) error {
-	_, err := c.river.InsertTx(ctx, tx, args, opts)
+	_, err := c.river.InsertTx(ctx, tx, args, caused(ctx, opts))
 
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/span"
 )
 
 // Outcome is the result of one attempt at a job.
@@ -21,10 +22,11 @@ const (
 	Waited  Outcome = "waited"  // another worker has the work, or this process has no room for it
 )
 
-// observing reports the duration and the outcome of each attempt.
-func observing(observe func(kind string, outcome Outcome, took time.Duration)) river.WorkerMiddlewareFunc {
+// observing reports the duration and the outcome of each attempt, and records it as a span.
+func observing(c Config) river.WorkerMiddlewareFunc {
 	return func(ctx context.Context, row *rivertype.JobRow, work func(context.Context) error) error {
 		begin := time.Now()
+		ctx, attempt := c.Spans.Job(ctx, row.Kind, cause(row), span.Text("quern.job.queue", row.Queue), span.Number("quern.job.attempt", int64(row.Attempt)))
 		err := work(ctx)
 		outcome := Done
 
@@ -34,7 +36,17 @@ func observing(observe func(kind string, outcome Outcome, took time.Duration)) r
 			outcome = Errored
 		}
 
-		observe(row.Kind, outcome, time.Since(begin))
+		attempt.Set(span.Text("quern.job.outcome", string(outcome)))
+
+		if outcome == Errored {
+			attempt.End(err)
+		} else {
+			attempt.End(nil)
+		}
+
+		if c.Observe != nil {
+			c.Observe(ctx, row.Kind, outcome, time.Since(begin))
+		}
 
 		return err
 	}

@@ -118,7 +118,7 @@ func TestCompactAmongOthers(t *testing.T) {
 		defer ended.Store(true)
 
 		for range 120 {
-			ingestion, err := stageFrom(ctx, other, h.at, columns, path, Source{File: uuid.New(), Name: "1000", Skipped: []int64{2}, FirstRow: 1})
+			ingestion, err := stageFrom(ctx, other, h.at, columns, path, Source{File: uuid.New(), Name: "1000", Places: Places{Skipped: []int64{2}, Pages: []int64{1, 3}}, FirstRow: 1})
 			if err != nil {
 				return err
 			}

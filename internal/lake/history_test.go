@@ -89,7 +89,7 @@ func (h *history) add(mode Mode) {
 
 	for range 1 + h.random.IntN(3) {
 		n := 1 + h.random.IntN(4)
-		source := Source{File: uuid.New(), Name: strconv.Itoa(h.next), FirstRow: 1, Skipped: []int64{2}}
+		source := Source{File: uuid.New(), Name: strconv.Itoa(h.next), FirstRow: 1, Places: Places{Skipped: []int64{2}, Pages: []int64{1, 3}}}
 
 		ingestion, err := stageFrom(h.t.Context(), h.Lake, h.at, columns, parquetFile(h.t, columns, h.next, n), source)
 		require.NoError(h.t, err)
@@ -289,6 +289,7 @@ func (h *history) checkSources(f File, ids []int) {
 			at := slices.IndexFunc(parts, func(p Part) bool { return p.First <= number && number < p.First+p.Rows })
 			require.GreaterOrEqual(h.t, at, 0)
 			require.NotEqual(h.t, uuid.Nil, parts[at].File)
+			require.Equal(h.t, []int64{1, 3}, parts[at].Pages)
 
 			name, number = parts[at].Name, h.position(parts[at], number)
 		}

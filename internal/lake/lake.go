@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sort"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,7 +48,7 @@ const (
 	Restore   Mode = "restore"
 	Compacted Mode = "compact" // rewrites files, changes no row
 	Deleted   Mode = "delete"  // removes some rows
-	Merged    Mode = "merge"   // replaces rows with new ones that have the same key, and adds the others
+	Merged    Mode = "merge"   // replaces rows with new ones that have the same key or come from the same file, and adds the others
 )
 
 // takesAway reports whether a commit of this mode may remove existing rows, so that an earlier profile must no longer be
@@ -148,7 +149,18 @@ type Source struct {
 	File     uuid.UUID // uuid.Nil for rows that were posted
 	Name     string    // name of the uploaded file
 	FirstRow int64
-	Skipped  []int64 // numbers of the rows of the uploaded file that are not in the data file
+	Places
+}
+
+// Places says which rows of the uploaded file are in a data file, and on which pages they are.
+type Places struct {
+	Skipped []int64 // numbers of the rows of the uploaded file that are not in the data file, in order
+	Pages   []int64 // of a document: the number of the first row of each page, in order
+}
+
+// Page returns the page of a row of the uploaded file; 0 if it has no pages.
+func (p Places) Page(row int64) int {
+	return sort.Search(len(p.Pages), func(i int) bool { return p.Pages[i] > row })
 }
 
 // Staged is a staged data file.

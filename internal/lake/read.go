@@ -46,10 +46,10 @@ func (l *Lake) At(ctx context.Context, q postgres.Querier, t Table, moment time.
 	return &found.Snapshot, nil, nil
 }
 
-// Skipped returns, by key, the numbers of the rows of the uploaded file that are not in the data file, in order.
-// Files without such rows are not in the map.
-func (l *Lake) Skipped(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string][]int64, error) {
-	return selectSkipped(ctx, q, t, keys)
+// Places returns, by key, which rows of the uploaded file are in the data file, and on which pages they are. Files with all rows of a file
+// without pages are not in the map.
+func (l *Lake) Places(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string]Places, error) {
+	return selectPlaces(ctx, q, t, keys)
 }
 
 // Uniform reports whether all files are known to have exactly the columns of the snapshot, with the same names and

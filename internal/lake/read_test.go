@@ -184,7 +184,7 @@ func TestAt(t *testing.T) {
 	require.Nil(t, snapshot, "a removed table has no past either")
 }
 
-func TestSkipped(t *testing.T) {
+func TestPlaces(t *testing.T) {
 	t.Parallel()
 
 	p, at := newPlace(t), newTable()
@@ -194,8 +194,10 @@ func TestSkipped(t *testing.T) {
 
 	var ingestions []uuid.UUID
 
-	for name, skipped := range map[string][]int64{"a.csv": {9, 2, 4}, "b.csv": nil, "c.csv": {1}, "": {}} {
-		ingestion, err := stageFrom(t.Context(), p.Lake, at, columns, parquetFile(t, columns, 0, 3), Source{Name: name, FirstRow: 1, Skipped: skipped})
+	pages := map[string][]int64{"d.pdf": {1, 1, 3}}
+
+	for name, skipped := range map[string][]int64{"a.csv": {9, 2, 4}, "b.csv": nil, "c.csv": {1}, "d.pdf": nil, "": {}} {
+		ingestion, err := stageFrom(t.Context(), p.Lake, at, columns, parquetFile(t, columns, 0, 3), Source{Name: name, FirstRow: 1, Places: Places{Skipped: skipped, Pages: pages[name]}})
 		require.NoError(t, err)
 
 		ingestions = append(ingestions, ingestion)
@@ -212,11 +214,11 @@ func TestSkipped(t *testing.T) {
 		keys = append(keys, f.Key)
 	}
 
-	require.Len(t, names, 4)
+	require.Len(t, names, 5)
 
-	skipped := func(t Table, keys []string) (found map[string][]int64) {
+	places := func(t Table, keys []string) (found map[string]Places) {
 		require.NoError(p.t, p.db.Do(context.Background(), func(q postgres.Querier) (err error) {
-			found, err = p.Skipped(context.Background(), q, t, keys)
+			found, err = p.Places(context.Background(), q, t, keys)
 
 			return err
 		}))
@@ -224,8 +226,8 @@ func TestSkipped(t *testing.T) {
 		return found
 	}
 
-	require.Equal(t, map[string][]int64{names["a.csv"]: {2, 4, 9}, names["c.csv"]: {1}}, skipped(at, keys))
-	require.Equal(t, map[string][]int64{names["c.csv"]: {1}}, skipped(at, []string{names["b.csv"], names["c.csv"]}))
-	require.Empty(t, skipped(at, nil))
-	require.Empty(t, skipped(newTable(), keys), "keys of another table")
+	require.Equal(t, map[string]Places{names["a.csv"]: {Skipped: []int64{2, 4, 9}}, names["c.csv"]: {Skipped: []int64{1}}, names["d.pdf"]: {Skipped: []int64{}, Pages: []int64{1, 1, 3}}}, places(at, keys))
+	require.Equal(t, map[string]Places{names["c.csv"]: {Skipped: []int64{1}}}, places(at, []string{names["b.csv"], names["c.csv"]}))
+	require.Empty(t, places(at, nil))
+	require.Empty(t, places(newTable(), keys), "keys of another table")
 }

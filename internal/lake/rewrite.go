@@ -64,7 +64,7 @@ func without(parts []ingestedPart, gone *RowSet) (left []ingestedPart) {
 			}
 
 			if gap := number - last - 1; made == nil || gap >= longGap || len(made.Skipped)+int(gap) > mostSkipped {
-				left = append(left, ingestedPart{Part{First: at, Source: Source{File: p.File, Name: p.Name, FirstRow: number}}, p.ingestion})
+				left = append(left, ingestedPart{Part{First: at, Source: Source{File: p.File, Name: p.Name, FirstRow: number, Places: Places{Pages: p.Pages}}}, p.ingestion})
 				made = &left[len(left)-1]
 			} else {
 				for missing := last + 1; missing < number; missing++ {

@@ -39,25 +39,26 @@ func selectOrigins(ctx context.Context, q postgres.Querier, t Table, keys []stri
 	return found, err
 }
 
-const sqlSelectSkipped = `
-	SELECT object_key, skipped FROM lake_files
-	WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND skipped <> '{}'`
+const sqlSelectPlaces = `
+	SELECT object_key, skipped, pages FROM lake_files
+	WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND (skipped <> '{}' OR pages IS NOT NULL)`
 
-// selectSkipped returns, by key, the rows of the uploaded file that are not in the data file.
-func selectSkipped(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string][]int64, error) {
-	rows, err := q.Query(ctx, sqlSelectSkipped, t.Account, t.Dataset, keys)
+// selectPlaces returns, by key, which rows of the uploaded file are in the data file.
+func selectPlaces(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string]Places, error) {
+	rows, err := q.Query(ctx, sqlSelectPlaces, t.Account, t.Dataset, keys)
 	if err != nil {
 		return nil, err
 	}
 
 	var (
-		found   = map[string][]int64{}
-		key     string
-		skipped []int64
+		found  = map[string]Places{}
+		key    string
+		places Places
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&key, &skipped}, func() error {
-		found[key] = skipped
+	_, err = pgx.ForEachRow(rows, []any{&key, &places.Skipped, &places.Pages}, func() error {
+		found[key] = places
+		places = Places{}
 
 		return nil
 	})

@@ -14,7 +14,7 @@ const (
 	sqlSelectAllParts = `
 		SELECT coalesce(p.first, 0), coalesce(p.row_count, f.row_count), coalesce(p.ingestion_id, f.ingestion_id),
 			coalesce(p.source_id, f.source_id), coalesce(p.source_name, f.source_name, ''), coalesce(p.first_row, f.first_row),
-			coalesce(p.skipped, f.skipped, '{}')
+			coalesce(p.skipped, f.skipped, '{}'), coalesce(p.pages, f.pages)
 		FROM lake_files f
 		LEFT JOIN lake_parts p ON p.account_id = f.account_id AND p.dataset_id = f.dataset_id AND p.file_id = f.id
 		WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = $3 ORDER BY 1`
@@ -33,7 +33,7 @@ func selectAllParts(ctx context.Context, q postgres.Querier, t Table, key string
 
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p ingestedPart, err error) {
 		source := uuid.NullUUID{}
-		err = row.Scan(&p.First, &p.Rows, &p.ingestion, &source, &p.Name, &p.FirstRow, &p.Skipped)
+		err = row.Scan(&p.First, &p.Rows, &p.ingestion, &source, &p.Name, &p.FirstRow, &p.Skipped, &p.Pages)
 		p.File = source.UUID
 
 		return p, err
@@ -47,14 +47,14 @@ func insertRewritten(ctx context.Context, tx pgx.Tx, s Staged, from string, part
 		return err
 	}
 
-	columns := []string{"account_id", "dataset_id", "file_id", "first", "row_count", "ingestion_id", "source_id", "source_name", "first_row", "skipped"}
+	columns := []string{"account_id", "dataset_id", "file_id", "first", "row_count", "ingestion_id", "source_id", "source_name", "first_row", "skipped", "pages"}
 
 	// COPY, because a file can have many thousands of parts.
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"lake_parts"}, columns, pgx.CopyFromSlice(len(parts), func(n int) ([]any, error) {
 		p := parts[n]
 
 		return []any{
-			t.Account, t.Dataset, s.ID, p.First, p.Rows, p.ingestion, uuid.NullUUID{UUID: p.File, Valid: p.File != uuid.Nil}, p.Name, p.FirstRow, append([]int64{}, p.Skipped...),
+			t.Account, t.Dataset, s.ID, p.First, p.Rows, p.ingestion, uuid.NullUUID{UUID: p.File, Valid: p.File != uuid.Nil}, p.Name, p.FirstRow, append([]int64{}, p.Skipped...), p.Pages,
 		}, nil
 	}))
 
@@ -83,4 +83,31 @@ func selectStagedFiles(ctx context.Context, q postgres.Querier, t Table, ingesti
 	}
 
 	return files, columns, rows.Err()
+}
+
+const sqlSelectLoadedBy = `
+	SELECT f.object_key, coalesce(p.first, 0), coalesce(p.row_count, f.row_count) FROM lake_files f
+	LEFT JOIN lake_parts p ON p.account_id = f.account_id AND p.dataset_id = f.dataset_id AND p.file_id = f.id
+	WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = ANY($3) AND f.row_count > 0 AND coalesce(p.ingestion_id, f.ingestion_id) = ANY($4)`
+
+// selectLoadedBy returns the parts of files that the ingestions have loaded, by key.
+func selectLoadedBy(ctx context.Context, q postgres.Querier, t Table, keys []string, ingestions []uuid.UUID) (map[string][]Part, error) {
+	rows, err := q.Query(ctx, sqlSelectLoadedBy, t.Account, t.Dataset, keys, ingestions)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		parts = map[string][]Part{}
+		key   string
+		p     Part
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&key, &p.First, &p.Rows}, func() error {
+		parts[key] = append(parts[key], p)
+
+		return nil
+	})
+
+	return parts, err
 }

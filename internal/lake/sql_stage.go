@@ -34,12 +34,12 @@ func (s Source) skipped() []int64 {
 
 const sqlUpdateReady = `
 	UPDATE lake_files SET state = 'ready', size = $4, row_count = $5, entry = $6, columns = $7::jsonb, shape = $8, bounds = $9::jsonb,
-		skipped = $10, remove_at = NULL
+		skipped = $10, pages = $11, remove_at = NULL
 	WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'writing'`
 
 func updateReady(ctx context.Context, tx pgx.Tx, s Staged) (done bool, err error) {
 	tag, err := tx.Exec(ctx, sqlUpdateReady, s.Table.Account, s.Table.Dataset, s.ID, s.Size, s.Rows, s.entry, document{s.Columns},
-		shapeOf(s.Columns), document{s.bounds}, s.Source.skipped())
+		shapeOf(s.Columns), document{s.bounds}, s.Source.skipped(), s.Source.Pages)
 
 	return tag.RowsAffected() == 1, err
 }

@@ -54,6 +54,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	config.HealthCheckPeriod = 5 * time.Second
 	config.ConnConfig.ConnectTimeout = c.AcquireTimeout
 	config.AfterConnect = setTypes
+	config.ConnConfig.Tracer = tracer{}
 
 	if c.Pooler {
 		// Describe each statement once, then send it without a name, because a pooler may run it on any connection.

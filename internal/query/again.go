@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 )
 
@@ -28,7 +29,7 @@ func (q *Query) Again(ctx context.Context, who auth.Principal, columns []Column,
 		return nil, err
 	}
 
-	return q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
+	return q.begin(ctx, who, briefly, func(ctx context.Context, r *running) (*Result, error) {
 		const file = "rows.ndjson"
 		if err := r.session.Mount(path, file); err != nil {
 			return nil, err
@@ -45,6 +46,6 @@ func (q *Query) Again(ctx context.Context, who auth.Principal, columns []Column,
 			return nil, err
 		}
 
-		return &Result{Columns: columns, result: began, began: r.began, given: &r.given, close: r.close}, nil
+		return &Result{Columns: columns, Engine: catalog.DuckDB, result: began, files: began, began: r.began, given: &r.given, close: r.close}, nil
 	})
 }

@@ -72,7 +72,7 @@ func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path,
 		exported.Result, err = q.stream(ctx, who, one, form)
 
 		return exported, err
-	case size > q.CacheBytes:
+	case size > q.CacheBytes && one.Engine != catalog.Trino:
 		return Exported{}, fault.New(fault.LimitExceeded, fmt.Sprintf("The data files of the dataset have %d bytes, but this server has space for %d. Query only the part that you need.", size, q.CacheBytes))
 	}
 
@@ -114,7 +114,7 @@ func (r *resolved) size() (bytes int64) {
 
 // stream exports a dataset in the response.
 func (q *Query) stream(ctx context.Context, who auth.Principal, one resolved, form Form) (*Result, error) {
-	return q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
+	return q.begin(ctx, who, briefly, func(ctx context.Context, r *running) (*Result, error) {
 		text := one.everything()
 
 		checked, err := r.parse(text)
@@ -123,6 +123,10 @@ func (q *Query) stream(ctx context.Context, who auth.Principal, one resolved, fo
 		}
 
 		r.action = exportAction
+
+		if onTrino([]resolved{one}) {
+			return r.onCluster(ctx, who, Statement{Form: form}, checked, text, []resolved{one}, engine.Query{})
+		}
 
 		return r.run(ctx, who, checked, []resolved{one}, engine.Query{Statement: text, Form: form})
 	})

@@ -85,6 +85,10 @@ func refused(err error, reads []resolved) error {
 		return err
 	}
 
+	if said.Kind == "trino" {
+		return refusedThere(said)
+	}
+
 	first, rest, _ := strings.Cut(said.Message, "\n")
 	first = types(strings.TrimRight(strings.TrimSpace(first), ".!"))
 

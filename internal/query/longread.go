@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
@@ -164,7 +165,7 @@ func (q *Query) LongRows(ctx context.Context, who auth.Principal, id uuid.UUID, 
 func (q *Query) pieceRows(ctx context.Context, who auth.Principal, l Long, p Piece, page Page, take func(columns []Column, row json.RawMessage)) (read int64, err error) {
 	const name = "piece"
 
-	result, err := q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
+	result, err := q.begin(ctx, who, briefly, func(ctx context.Context, r *running) (*Result, error) {
 		release, err := r.Lake.FetchAll(ctx, []lake.File{{Key: p.key, Size: p.Bytes}}, func(path string, _ int) error { return r.session.Mount(path, name) })
 		r.releases = append(r.releases, release)
 
@@ -185,7 +186,7 @@ func (q *Query) pieceRows(ctx context.Context, who auth.Principal, l Long, p Pie
 			return nil, refused(err, nil)
 		}
 
-		return &Result{Columns: l.Columns, result: began, began: r.began, given: &r.given, close: r.close}, nil
+		return &Result{Columns: l.Columns, Engine: catalog.DuckDB, result: began, began: r.began, given: &r.given, close: r.close}, nil
 	})
 	if err != nil {
 		return 0, err

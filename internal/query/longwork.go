@@ -198,9 +198,10 @@ func (w *longWork) compute(ctx context.Context, to *pieceFile) (ran engine.Ran, 
 		return ran, err
 	}
 
-	session.Progress = func(p engine.Progress) { w.note(ctx, func(l *Long) { l.Part = p.Part }) }
+	progress := func(p engine.Progress) { w.note(ctx, func(l *Long) { l.Part = p.Part }) }
+	session.Progress = progress
 
-	r := &running{Query: w.Query, session: session, leave: func() {}, began: w.Now()}
+	r := &running{Query: w.Query, session: session, progress: progress, leave: func() {}, began: w.Now()}
 	r.meter(w.long.account)
 
 	defer r.close()

@@ -50,7 +50,7 @@ func (q *Query) Browse(ctx context.Context, who auth.Principal, at catalog.Path,
 		return Browsed{}, err
 	}
 
-	result, err := q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
+	result, err := q.begin(ctx, who, briefly, func(ctx context.Context, r *running) (*Result, error) {
 		checked, err := r.parse(text)
 		if err != nil {
 			return nil, err

@@ -21,6 +21,7 @@ import (
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/span"
 )
 
 // Config holds the dependencies and limits of a Query.
@@ -50,6 +51,8 @@ type Config struct {
 
 	Exports Exports
 	Longs   Longs
+
+	Cluster *Cluster // nil without Trino
 }
 
 // Query runs statements.
@@ -109,6 +112,8 @@ type Statement struct {
 
 	pieces   *engine.PieceSize // of a long statement: its result has no limit and is cut into pieces
 	recorder func(ctx context.Context, reads []Read, tables []readTable) error
+	sealed   bool // run in a sealed process, whatever the engine of the datasets
+	exported bool // with the limits of exports
 }
 
 // Run runs one statement with the rights of the caller.
@@ -127,7 +132,7 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 
 	before := 0
 
-	result, err := q.begin(ctx, who, waits, func(r *running) (result *Result, err error) {
+	result, err := q.begin(ctx, who, waits, func(ctx context.Context, r *running) (result *Result, err error) {
 		result, before, err = r.start(ctx, who, want, values)
 
 		return result, err
@@ -142,8 +147,15 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 
 // begin takes a slot and a sealed process and calls run. Closing the result releases both; if run fails, begin releases
 // them.
-func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, run func(*running) (*Result, error)) (*Result, error) {
+func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, run func(context.Context, *running) (*Result, error)) (_ *Result, err error) {
 	began := q.Now()
+	ctx, spanned := span.Start(ctx, "statement")
+
+	defer func() {
+		if err != nil {
+			spanned.End(err)
+		}
+	}()
 
 	if waits == briefly { // a run was checked when its question was asked
 		if err := q.DB.Do(ctx, func(db postgres.Querier) error { return q.left(ctx, db, who) }); err != nil {
@@ -169,18 +181,19 @@ func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, r
 		return nil, err
 	}
 
-	r := &running{Query: q, session: session, leave: end, began: began}
+	r := &running{Query: q, session: session, leave: end, began: began, span: spanned}
 	r.meter(who.Account)
 
 	var result *Result
 
 	// Release the slot and the sealed process also after a panic.
 	err = fault.Try(func() (err error) {
-		result, err = run(r)
+		result, err = run(ctx, r)
 
 		return err
 	})
 	if err != nil {
+		spanned.End(err) // before close ends it as a success
 		r.close()
 
 		return nil, err
@@ -231,8 +244,11 @@ type running struct {
 	count    func() // counts the statement as usage of the caller; for the first call only
 	scanned  int64  // size of the data files that are read, in bytes
 	began    time.Time
+	span     *span.Span
 	action   string // for the audit
 	local    *local // nil if the statement is the server's own
+
+	progress func(engine.Progress) // of a result in pieces; may be nil
 
 	positions *int // index of the dataset whose rows the statement locates as ProvenanceView; nil if there is none
 }
@@ -243,10 +259,13 @@ type running struct {
 func (r *running) close() {
 	r.count()
 	r.leave()
+	r.span.End(nil)
 
 	go func() {
 		err := fault.Try(func() error {
-			r.session.Close()
+			if r.session != nil {
+				r.session.Close()
+			}
 
 			for _, release := range r.releases {
 				release()
@@ -360,7 +379,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		return nil, refused(err, reads)
 	}
 
-	result := &Result{Columns: began.Columns, Reads: snapshots(reads), result: began, began: r.began, given: &r.given, close: r.close, maxRows: r.MaxRows}
+	result := &Result{Columns: began.Columns, Reads: snapshots(reads), Engine: catalog.DuckDB, result: began, files: began, began: r.began, given: &r.given, close: r.close, maxRows: r.MaxRows}
 	result.held = func() error {
 		if r.Now().Sub(checked) < checkAgain {
 			return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
 )
@@ -28,11 +29,13 @@ type Read struct {
 type Result struct {
 	Columns []Column
 	Reads   []Read
+	Engine  catalog.Engine  // what ran the statement
 	Needs   []Need          // only of a lasting statement
 	Ordered bool            // the statement has an ORDER BY
 	Tree    json.RawMessage // DuckDB's syntax tree of a statement of a run, else nil
 
-	result *engine.Result
+	result stream
+	files  *engine.Result // nil if the result has no file
 	source *sources
 	end    engine.Ran
 	began  time.Time
@@ -162,7 +165,7 @@ func (r *Result) File(to string) (size int64, err error) {
 		return 0, err
 	}
 
-	return r.result.Take(to)
+	return r.files.Take(to)
 }
 
 // cut waits for a result in pieces and moves its file, and the heads and tails of its pieces, to the given paths.
@@ -177,7 +180,7 @@ func (r *Result) cut(to, ends string) (ran engine.Ran, err error) {
 
 	r.given.Add(r.end.Rows)
 
-	return r.result.TakePieces(to, ends)
+	return r.files.TakePieces(to, ends)
 }
 
 // Close ends the statement, even if it is still running.

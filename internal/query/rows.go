@@ -74,7 +74,7 @@ func (q *Query) Select(ctx context.Context, who auth.Principal, at catalog.Path,
 	statement := want.statement(at, target.ID, target.snapshot.ID)
 	statement.Text = before + want.Text + checkedEnd
 
-	result, err := q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
+	result, err := q.begin(ctx, who, briefly, func(ctx context.Context, r *running) (*Result, error) {
 		checked, reads, err := r.condition(ctx, who, statement, values)
 		if err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func (q *Query) Select(ctx context.Context, who auth.Principal, at catalog.Path,
 // Sample returns the first rows of a snapshot for which a condition is true, with their provenance. Select must have checked
 // the condition.
 func (q *Query) Sample(ctx context.Context, who auth.Principal, at catalog.Path, dataset string, want Condition, snapshot map[uuid.UUID]uuid.UUID, limit int) (columns []Column, rows []json.RawMessage, err error) {
-	statement := Statement{Username: at.Username, Namespace: at.Namespace, Parameters: want.Parameters, Form: Rows, Pinned: snapshot}
+	statement := Statement{Username: at.Username, Namespace: at.Namespace, Parameters: want.Parameters, Form: Rows, Pinned: snapshot, sealed: true}
 	statement.Text = fmt.Sprintf("FROM %s WHERE (\n%s\n) LIMIT %d", identifier(dataset), want.Text, limit)
 
 	result, err := q.Run(ctx, who, statement)

@@ -26,9 +26,10 @@ type sources struct {
 type origins []origin
 
 type origin struct {
-	first, rows int64   // first row and number of rows in the data file
-	name        []byte  // name of the uploaded file, as JSON; nil if the rows did not come from a file
-	firstRow    int64   // row in the uploaded file
+	first, rows int64  // first row and number of rows in the data file
+	name        []byte // name of the uploaded file, as JSON; nil if the rows did not come from a file
+	firstRow    int64  // row in the uploaded file
+	pages       lake.Places
 	skipped     []int64 // rows of the uploaded file that are not in the data file, each minus the number of skipped rows before it
 }
 
@@ -52,10 +53,10 @@ func (r *running) sources(ctx context.Context, one resolved) (*sources, error) {
 		}
 	}
 
-	var skipped map[string][]int64
+	var places map[string]lake.Places
 
 	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		skipped, err = r.Lake.Skipped(ctx, q, one.table(), keys)
+		places, err = r.Lake.Places(ctx, q, one.table(), keys)
 
 		return err
 	})
@@ -68,7 +69,7 @@ func (r *running) sources(ctx context.Context, one resolved) (*sources, error) {
 			continue // it may have very many parts: they are read when a row needs them
 		}
 
-		from, err := newOrigin(0, file.Rows, lake.Source{File: file.Source, Name: file.Name, FirstRow: file.FirstRow, Skipped: skipped[file.Key]})
+		from, err := newOrigin(0, file.Rows, lake.Source{File: file.Source, Name: file.Name, FirstRow: file.FirstRow, Places: places[file.Key]})
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +81,7 @@ func (r *running) sources(ctx context.Context, one resolved) (*sources, error) {
 }
 
 func newOrigin(first, rows int64, source lake.Source) (o origin, err error) {
-	o = origin{first: first, rows: rows, firstRow: source.FirstRow}
+	o = origin{first: first, rows: rows, firstRow: source.FirstRow, pages: source.Places}
 
 	for n, row := range source.Skipped {
 		o.skipped = append(o.skipped, row-int64(n))
@@ -182,7 +183,14 @@ func (s *sources) mark(row engine.Row) (json.RawMessage, error) {
 			marked = append(marked, `,"source":{"file":`...)
 			marked = append(marked, from.name...)
 			marked = append(marked, `,"row":`...)
-			marked = strconv.AppendInt(marked, from.row(row.Number), 10)
+			number := from.row(row.Number)
+			marked = strconv.AppendInt(marked, number, 10)
+
+			if page := from.pages.Page(number); page > 0 {
+				marked = append(marked, `,"page":`...)
+				marked = strconv.AppendInt(marked, int64(page), 10)
+			}
+
 			marked = append(marked, '}')
 		}
 	}

@@ -68,7 +68,7 @@ func TestMark(t *testing.T) {
 			if row < 60 {
 				return []lake.Part{
 					{First: 10, Rows: 20, Source: lake.Source{Name: "posted", FirstRow: 1}},
-					{First: 30, Rows: 30, Source: lake.Source{File: uuid.New(), Name: "b.csv", FirstRow: 1, Skipped: []int64{2}}},
+					{First: 30, Rows: 30, Source: lake.Source{File: uuid.New(), Name: "b.csv", FirstRow: 1, Places: lake.Places{Skipped: []int64{2}, Pages: []int64{1, 3, 3}}}},
 				}, nil
 			}
 
@@ -77,7 +77,7 @@ func TestMark(t *testing.T) {
 	}
 
 	for _, source := range []lake.Source{
-		{File: uuid.New(), Name: `a "b".csv`, FirstRow: 1}, {FirstRow: 1}, {File: uuid.New(), Name: "ä.csv", FirstRow: 101, Skipped: []int64{1, 2, 103}},
+		{File: uuid.New(), Name: `a "b".csv`, FirstRow: 1}, {FirstRow: 1}, {File: uuid.New(), Name: "ä.csv", FirstRow: 101, Places: lake.Places{Skipped: []int64{1, 2, 103}}},
 	} {
 		from, err := newOrigin(0, 5, source)
 		require.NoError(t, err)
@@ -100,8 +100,8 @@ func TestMark(t *testing.T) {
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 1, Number: 4}, `{"a":1,"__metadata":{"score":1}}`}, // rows that were posted without a file
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 2, Number: 0}, `{"__metadata":{"score":1,"source":{"file":"ä.csv","row":104}}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 3}, `{"a":1,"__metadata":{"score":1}}`},
-		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 30}, `{"__metadata":{"score":1,"source":{"file":"b.csv","row":1}}}`},
-		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 31}, `{"__metadata":{"score":1,"source":{"file":"b.csv","row":3}}}`},
+		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 30}, `{"__metadata":{"score":1,"source":{"file":"b.csv","row":1,"page":1}}}`},
+		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 31}, `{"__metadata":{"score":1,"source":{"file":"b.csv","row":3,"page":3}}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 29}, `{"__metadata":{"score":1}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 100}, `{"__metadata":{"score":1}}`}, // a sealed process that reports a wrong position
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 5}, `{"__metadata":{"score":1}}`},

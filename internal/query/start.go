@@ -41,20 +41,9 @@ func (r *running) start(ctx context.Context, who auth.Principal, want Statement,
 		return nil, before, err
 	}
 
-	if err := r.narrow(ctx, checked, reads); err != nil {
-		return nil, before, err
-	}
-
-	query, err := r.prepare(ctx, who, want, checked, text, reads)
-	if err != nil {
-		return nil, before, err
-	}
-
-	query.Parameters = values
 	r.action = "query.run"
 
-	result, err = r.run(ctx, who, checked, reads, query)
-	if err != nil {
+	if result, err = r.execute(ctx, who, want, checked, text, reads, values); err != nil {
 		return nil, before, err
 	}
 
@@ -65,6 +54,31 @@ func (r *running) start(ctx context.Context, who auth.Principal, want Statement,
 	}
 
 	return result, before, nil
+}
+
+// execute runs a checked statement on the engine of its datasets.
+func (r *running) execute(ctx context.Context, who auth.Principal, want Statement, s *statement, text string, reads []resolved, values []engine.Parameter) (*Result, error) {
+	if onTrino(reads) && !want.sealed {
+		limits := engine.Query{Rows: r.rows(s), Bytes: r.MaxBytes}
+		if want.pieces != nil {
+			limits = engine.Query{}
+		}
+
+		return r.onCluster(ctx, who, want, s, text, reads, limits)
+	}
+
+	if err := r.narrow(ctx, s, reads); err != nil {
+		return nil, err
+	}
+
+	query, err := r.prepare(ctx, who, want, s, text, reads)
+	if err != nil {
+		return nil, err
+	}
+
+	query.Parameters = values
+
+	return r.run(ctx, who, s, reads, query)
 }
 
 // record tells those who asked for it what the statement is going to read.

@@ -9,12 +9,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/engine/trino"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/icebergrest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
@@ -187,36 +191,77 @@ func (w *writing) makeFile(ctx context.Context, path string) error {
 		return err
 	}
 
-	session, err := w.Exports.Engine.Open(ctx, w.Exports.Timeout+spare)
-	if err != nil {
-		return err
+	r := &running{Query: w.Query, leave: func() {}, count: func() {}, began: w.Now()} // several callers share the file
+	defer r.close()
+
+	if one.size() > w.CacheBytes && w.Cluster != nil {
+		return w.makeThere(ctx, r, one, path)
 	}
 
-	r := &running{Query: w.Query, session: session, leave: func() {}, count: func() {}, began: w.Now()} // several callers share the file
-	defer r.close()
+	if r.session, err = w.Exports.Engine.Open(ctx, w.Exports.Timeout+spare); err != nil {
+		return err
+	}
 
 	numbers, err := r.mount(ctx, []resolved{one})
 	if err != nil {
 		return err
 	}
 
-	query := engine.Query{Statement: one.everything(), Views: []engine.View{one.view(func(file lake.File) string { return numbers[file.Key] })}}
+	query := engine.Query{Statement: one.everything(), Views: []engine.View{one.view(func(file lake.File) string { return numbers[file.Key] })}, Form: w.form()}
 
-	for form, format := range formats() {
-		if format == w.export.format {
-			query.Form = form
-		}
-	}
-
-	began, err := session.Run(query)
+	began, err := r.session.Run(query)
 	if err != nil {
 		return refused(err, nil)
 	}
 
-	result := &Result{result: began, given: &w.given}
+	result := &Result{result: began, files: began, given: &w.given}
 
 	if query.Form == Rows {
 		return w.writeLines(result.Bare, path)
+	}
+
+	_, err = result.File(path)
+
+	return err
+}
+
+// form returns the form of the file.
+func (w *writing) form() Form {
+	for form, format := range formats() {
+		if format == w.export.format {
+			return form
+		}
+	}
+
+	return Rows
+}
+
+// makeThere makes the file of a dataset on Trino that this machine cannot hold. Export has checked that its engine is Trino.
+func (w *writing) makeThere(ctx context.Context, r *running, one resolved, path string) error {
+	var names []string
+
+	schema, want := icebergrest.New(w.export.account), Statement{Form: w.form(), exported: true}
+	view := one.view(func(lake.File) string { return "" })
+
+	for _, c := range view.Columns {
+		names = append(names, identifier(c.Name))
+	}
+
+	rows, err := r.open(ctx, auth.Principal{Account: w.export.account}, want, []resolved{one}, schema, trino.Statement{
+		Text: "SELECT " + strings.Join(names, ", ") + " FROM " + schema.Name + ".t0", Columns: view.Columns,
+	})
+	if err != nil {
+		return refused(err, nil)
+	}
+
+	result := &Result{Columns: view.Columns, result: rows, given: &w.given}
+
+	if want.Form == Rows {
+		return w.writeLines(result.Bare, path)
+	}
+
+	if err := r.spool(ctx, result, want); err != nil {
+		return err
 	}
 
 	_, err = result.File(path)

@@ -23,7 +23,7 @@ func (o *office) lapses() map[string]func(who auth.Principal) {
 		},
 		"disabled": func(auth.Principal) {
 			o.exec(`INSERT INTO directory_names (username, account_id) VALUES ('ada', $1)`, o.who.Account)
-			require.NoError(o.t, accounts.Disable(o.t.Context(), "ada"))
+			require.NoError(o.t, accounts.Disable(o.t.Context(), auth.ByCommand(), "ada"))
 		},
 	}
 }

@@ -30,6 +30,7 @@ type operation struct {
 	pattern   string // of http.ServeMux
 	public    bool
 	ownerOnly bool
+	operator  bool // only operators may call it
 	params    []*openapi3.Parameter
 	paged     bool             // the operation reads a list with a cursor
 	body      *openapi3.Schema // nil if the operation has no JSON body to check
@@ -59,6 +60,7 @@ func loadContract() (*contract, error) {
 				pattern:   method + " " + basePath + path,
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
+				operator:  source.Extensions["x-quern-operator"] == true,
 				tolerant:  source.Extensions["x-quern-tolerant"] == true,
 				lasting:   slices.Contains([]string{"ask", "streamRunEvents", "streamEvents", "callAgent", "callTool"}, source.OperationID),
 				rpc:       slices.Contains([]string{"callAgent", "callTool"}, source.OperationID),

@@ -123,7 +123,7 @@ func definition(d catalog.Definition) api.InferDefinition {
 // showDataset converts a dataset to its form in the API. Its engine is the one that reads its rows.
 func showDataset(d catalog.Description) api.Dataset {
 	metadata := api.DatasetMetadata{
-		ColumnNames: []string{}, Columns: []api.DatasetColumn{}, RowCount: d.RowCount, Engine: "duckdb",
+		ColumnNames: []string{}, Columns: []api.DatasetColumn{}, RowCount: d.RowCount, Engine: string(d.Engine),
 		DataDescription: d.Definition.DataDescription, SchemaDefinition: d.Definition.SchemaDefinition,
 	}
 

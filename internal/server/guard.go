@@ -93,6 +93,12 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c 
 		return notOwner(r.PathValue("username"), c.who)
 	}
 
+	if op.operator {
+		if err := c.who.RequireOperator(); err != nil {
+			return err
+		}
+	}
+
 	if op.rows {
 		return s.checkRows(r)
 	}

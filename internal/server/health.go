@@ -55,7 +55,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 // Admin serves metrics, pprof and the detailed readiness. It requires no token: bind it to loopback.
 func (s *Server) Admin(metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		status, state := s.ready(r.Context())
 		writeJSON(w, status, state)

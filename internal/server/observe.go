@@ -18,6 +18,7 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/span"
 )
 
 // call holds the facts about the request in progress; observe creates it and logs it as one line.
@@ -31,6 +32,7 @@ type call struct {
 	probe       bool   // a health check, which is logged at debug level only
 	response    *recordedResponse
 	err         error
+	span        *span.Span // nil if the request has none
 }
 
 type callKey struct{}
@@ -81,6 +83,10 @@ func (s *Server) observe(next http.Handler) http.Handler {
 
 		w.Header().Set("X-Request-Id", c.id)
 
+		if strings.HasPrefix(r.URL.Path, basePath) {
+			r = s.traced(w, r, c)
+		}
+
 		// recovered panics again to break the connection, and such a request is recorded too.
 		defer func() { s.record(r, c, time.Since(begin)) }()
 		defer func() {
@@ -91,6 +97,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 
 		next.ServeHTTP(c.response, r)
 	})
+}
+
+// traced starts the span of a request, and returns its trace in the header Traceparent of the response.
+func (s *Server) traced(w http.ResponseWriter, r *http.Request, c *call) *http.Request {
+	ctx, started := s.config.Spans.Request(r.Context(), r.Header, s.trusts(peer(r)))
+	c.span = started
+
+	w.Header().Set("Traceparent", span.Parent(ctx))
+
+	return r.WithContext(ctx)
 }
 
 func (s *Server) recovered(w http.ResponseWriter, r *http.Request, problem any) {
@@ -112,7 +128,8 @@ func (s *Server) record(r *http.Request, c *call, took time.Duration) {
 	}
 
 	s.metrics.requests.WithLabelValues(operation, strconv.Itoa(c.response.status)).Inc()
-	s.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
+	s.observeDuration(r.Context(), operation, took)
+	c.end(r, operation)
 
 	level := slog.LevelInfo
 	if c.probe {
@@ -146,6 +163,30 @@ func (s *Server) record(r *http.Request, c *call, took time.Duration) {
 	}
 
 	s.config.Log.LogAttrs(r.Context(), level, "request", fields...)
+}
+
+// observeDuration adds the duration to the metrics, with the trace as an example if it is sent.
+func (s *Server) observeDuration(ctx context.Context, operation string, took time.Duration) {
+	duration := s.metrics.duration.WithLabelValues(operation)
+
+	if with, ok := duration.(prometheus.ExemplarObserver); ok && span.Sent(ctx) {
+		with.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": span.TraceID(ctx)})
+	} else {
+		duration.Observe(took.Seconds())
+	}
+}
+
+// end ends the span of a request. It contains the operation and not the path, because names in a path are chosen by users.
+func (c *call) end(r *http.Request, operation string) {
+	c.span.Name(r.Method + " " + operation)
+	c.span.Set(span.Text("http.request.method", r.Method), span.Text("quern.operation", operation), span.Text("quern.request_id", c.id))
+
+	if c.who.Account != uuid.Nil {
+		c.span.Set(span.Text("quern.account", c.who.Account.String()))
+	}
+
+	c.span.Answered(c.response.status)
+	c.span.End(c.err)
 }
 
 // reason returns the log fields of a failure beyond its code. The messages of faults in a statement, a body or a file

@@ -164,7 +164,7 @@ func writeRows(w http.ResponseWriter, result *query.Result, want query.Statement
 	}
 
 	metadata := queryMetadata(result)
-	metadata.ExecutedQuery, metadata.Engine = want.Text, engineName
+	metadata.ExecutedQuery, metadata.Engine = want.Text, string(result.Engine)
 
 	out.json(`],"metadata":`, metadata)
 	out.text("}\n")
@@ -172,8 +172,6 @@ func writeRows(w http.ResponseWriter, result *query.Result, want query.Statement
 
 	return nil
 }
-
-const engineName = "duckdb"
 
 func queryMetadata(result *query.Result) api.QueryMetadata {
 	rows, truncated := result.End()

@@ -92,7 +92,8 @@ func (rt *router) addGenerated() {
 
 	strict := api.NewStrictHandlerWithOptions(handlers{
 		tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, query: s.config.Query,
-		runs: s.config.Runs, verified: s.config.Verified, benchmark: s.config.Benchmark, webhooks: s.config.Webhooks, connections: s.config.Connections, sources: s.config.Sources, audit: s.config.Audit, public: s.config.PublicURL, apiVersion: s.contract.document.Info.Version,
+		runs: s.config.Runs, verified: s.config.Verified, benchmark: s.config.Benchmark, webhooks: s.config.Webhooks, connections: s.config.Connections, sources: s.config.Sources, audit: s.config.Audit,
+		accounts: s.config.Accounts, ready: s.config.Ready, queues: s.config.Queues, public: s.config.PublicURL, apiVersion: s.contract.document.Info.Version,
 	}, nil, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: s.failDecode, ResponseErrorHandlerFunc: s.fail})
 
 	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: basePath, BaseRouter: rt, ErrorHandlerFunc: s.fail})
@@ -262,7 +263,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 			"Authorization", "Content-Type", "Accept", "Idempotency-Key", "If-Match", "If-None-Match", "Prefer", "Last-Event-ID", "A2A-Version", "A2A-Extensions",
 			"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id",
 		},
-		ExposedHeaders: []string{"X-Request-Id", "X-Quern-Result", "ETag", "Retry-After", "Allow", "WWW-Authenticate", "A2A-Extensions"},
+		ExposedHeaders: []string{"X-Request-Id", "Traceparent", "X-Quern-Result", "ETag", "Retry-After", "Allow", "WWW-Authenticate", "A2A-Extensions"},
 		MaxAge:         600,
 	}).Handler(next)
 }

@@ -23,6 +23,7 @@ import (
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/source"
+	"quern.dev/quern/internal/span"
 	"quern.dev/quern/internal/upload"
 	"quern.dev/quern/internal/verified"
 	"quern.dev/quern/internal/webhook"
@@ -31,6 +32,7 @@ import (
 // Config contains everything that the REST API needs.
 type Config struct {
 	Log            *slog.Logger
+	Spans          *span.Spans // nil means that requests have no spans
 	Metrics        prometheus.Registerer
 	Authenticator  *auth.Authenticator
 	Tokens         auth.Tokens
@@ -46,6 +48,8 @@ type Config struct {
 	Verified       *verified.Verified
 	Benchmark      *benchmark.Benchmarks
 	Audit          audit.Log
+	Accounts       auth.Accounts
+	Queues         func(context.Context) ([]Queue, error)                    // of all replicas together
 	Agents         map[string]func(http.ResponseWriter, *http.Request) error // handlers of other protocols, by operationId
 	Ready          func(context.Context) []Check
 	Console        *Console // nil if it is turned off
@@ -85,6 +89,10 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 
+	if c.Spans == nil {
+		c.Spans = span.Off()
+	}
+
 	s := &Server{
 		config: c, contract: contract, limiter: newLimiter(c.RateLimit, c.RateBurst), metrics: newMetrics(c.Metrics),
 	}
@@ -120,6 +128,9 @@ type handlers struct {
 	connections *connection.Connections
 	sources     *source.Sources
 	audit       audit.Log
+	accounts    auth.Accounts
+	ready       func(context.Context) []Check
+	queues      func(context.Context) ([]Queue, error)
 	public      string // address of the service
 	apiVersion  string // of the interface specification
 }

@@ -34,7 +34,7 @@ func (h handlers) CreateSource(ctx context.Context, request api.CreateSourceRequ
 	body := request.Body
 	want := source.Want{
 		Name: body.Name, Connection: body.ConnectionID, At: datasetPath(auth.Self, body.Namespace, body.DatasetName), Prefix: value(body.Prefix), Pattern: "*",
-		Accept: codes(body.Accept), Once: once(ctx, request.Params.IdempotencyKey),
+		Accept: codes(body.Accept), Changed: source.Policy(value(body.Changed)), Deleted: source.Policy(value(body.Deleted)), Once: once(ctx, request.Params.IdempotencyKey),
 	}
 
 	if body.Username != nil {
@@ -74,13 +74,24 @@ func (h handlers) GetSource(ctx context.Context, request api.GetSourceRequestObj
 }
 
 func (h handlers) UpdateSource(ctx context.Context, request api.UpdateSourceRequestObject) (api.UpdateSourceResponseObject, error) {
-	if request.Body.Active == nil && request.Body.Schedule == nil {
-		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give active or schedule.")
+	body := request.Body
+	if *body == (api.SourceChange{}) {
+		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give active, schedule or another field.")
 	}
 
-	change := source.Change{Active: request.Body.Active}
-	if request.Body.Schedule != nil {
-		change.Schedule = new(readSchedule(*request.Body.Schedule))
+	change := source.Change{
+		Active: body.Active, Prefix: body.Prefix, Pattern: body.Pattern, Changed: (*source.Policy)(body.Changed), Deleted: (*source.Policy)(body.Deleted),
+	}
+	if body.Schedule != nil {
+		change.Schedule = new(readSchedule(*body.Schedule))
+	}
+
+	if body.Options != nil {
+		change.Options = new(readOptions(*body.Options))
+	}
+
+	if body.Accept != nil {
+		change.Accept = new(codes(body.Accept))
 	}
 
 	changed, err := h.sources.Update(ctx, callOf(ctx).who, request.SourceID, change)
@@ -134,6 +145,8 @@ func showSource(s source.Source) api.Source {
 
 	if s.Rows != nil {
 		shown.Postgresql = showRowsOf(s)
+	} else {
+		shown.Changed, shown.Deleted = new(api.SourceChangedFiles(s.Changed)), new(api.SourceDeletedFiles(s.Deleted))
 	}
 
 	shown.Reason, shown.IngestionID = optionalText(s.Stop.Reason), optionalID(s.Stop.Ingestion)

@@ -14,9 +14,12 @@ import (
 func (h handlers) GetMe(ctx context.Context, _ api.GetMeRequestObject) (api.GetMeResponseObject, error) {
 	who := callOf(ctx).who
 
-	return api.GetMe200JSONResponse{
-		ID: who.Account, Username: who.Username, Name: who.Name, Email: who.Email, Groups: who.Groups,
-	}, nil
+	me := api.GetMe200JSONResponse{ID: who.Account, Username: who.Username, Name: who.Name, Email: who.Email, Groups: who.Groups}
+	if who.Operator {
+		me.Operator = &who.Operator
+	}
+
+	return me, nil
 }
 
 func (h handlers) ListTokens(ctx context.Context, request api.ListTokensRequestObject) (api.ListTokensResponseObject, error) {
@@ -96,7 +99,11 @@ func (h handlers) GetUsage(ctx context.Context, _ api.GetUsageRequestObject) (ap
 		return nil, err
 	}
 
-	response := api.GetUsage200JSONResponse{Date: openapi_types.Date{Time: usage.Day}, ResetsAt: usage.Resets(), Items: []api.UsageItem{}}
+	return api.GetUsage200JSONResponse(showUsage(usage)), nil
+}
+
+func showUsage(usage catalog.Usage) api.Usage {
+	response := api.Usage{Date: openapi_types.Date{Time: usage.Day}, ResetsAt: usage.Resets(), Items: []api.UsageItem{}}
 
 	for _, used := range usage.Items {
 		item := api.UsageItem{Kind: string(used.Kind), Used: used.Amount, Limit: used.Limit}
@@ -111,7 +118,7 @@ func (h handlers) GetUsage(ctx context.Context, _ api.GetUsageRequestObject) (ap
 		response.Items = append(response.Items, item)
 	}
 
-	return response, nil
+	return response
 }
 
 func (h handlers) showToken(ctx context.Context, token auth.Token) (api.Token, error) {

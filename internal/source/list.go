@@ -37,12 +37,12 @@ func (w *working) list(ctx context.Context) (listed []blob.Object, err error) {
 	return listed, nil
 }
 
-// compare returns the files that are new, and tells about files that were loaded and are no longer the same.
-func (w *working) compare(ctx context.Context, known map[string]file, listed []blob.Object) (fresh []blob.Object, err error) {
+// compare returns the files to load, and those that are gone and whose rows are to be removed. It tells about files that were loaded and are no longer the same.
+func (w *working) compare(ctx context.Context, known map[string]file, listed []blob.Object) (fresh []blob.Object, gone []file, err error) {
 	var (
-		told []file
-		gone = maps.Clone(known)
-		run  = w.run
+		told    []file
+		missing = maps.Clone(known)
+		run     = w.run
 	)
 
 	tell := func(f file, seen string, event Event) {
@@ -62,11 +62,15 @@ func (w *working) compare(ctx context.Context, known map[string]file, listed []b
 
 	for _, object := range listed {
 		f, isKnown := known[object.Key]
-		delete(gone, object.Key)
+		delete(missing, object.Key)
+
+		isNew := !isKnown || f.state == fileClaimed || f.state == fileStale || f.state == fileRemoved
+		if isNew || f.etag != object.ETag && w.source.Changed == Replace {
+			fresh = append(fresh, object)
+		}
 
 		switch {
-		case !isKnown || f.state == fileClaimed:
-			fresh = append(fresh, object)
+		case isNew:
 		case f.seen == "" && object.ETag == f.etag:
 			f.seen = f.etag // it is back
 			told = append(told, f)
@@ -75,22 +79,32 @@ func (w *working) compare(ctx context.Context, known map[string]file, listed []b
 		}
 	}
 
-	for _, key := range slices.Sorted(maps.Keys(gone)) {
-		switch f := gone[key]; {
-		case f.state == fileClaimed:
+	for _, key := range slices.Sorted(maps.Keys(missing)) {
+		f := missing[key]
+
+		switch {
+		case f.state == fileRemoved || !w.source.wants(key): // after a change of the prefix or the pattern, the file is none of the source
+			continue
+		case f.state == fileClaimed && !f.replaces:
 			if err := w.forget(ctx, f); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-		case f.seen != "":
+
+			continue
+		case w.source.Deleted == Remove:
+			gone = append(gone, f)
+		}
+
+		if f.seen != "" {
 			tell(f, "", Deleted)
 		}
 	}
 
 	if len(told) == 0 {
-		return fresh, nil
+		return fresh, gone, nil
 	}
 
 	w.run = run
 
-	return fresh, w.record(ctx, func(tx postgres.Tx) error { return tellFiles(ctx, tx, run, told) })
+	return fresh, gone, w.record(ctx, func(tx postgres.Tx) error { return tellFiles(ctx, tx, run, told) })
 }

@@ -56,17 +56,22 @@ type file struct {
 	session   uuid.UUID
 	owner     uuid.UUID // account of the dataset
 	dataset   uuid.UUID
-	ingestion uuid.UUID
+	ingestion uuid.UUID // of a file that is removed: the id of the removal
+	origin    uuid.UUID // of all ingestions of this file
+	replaces  bool      // rows of an earlier content may be in the dataset
 }
 
 type fileState string
 
 const (
-	fileClaimed fileState = "claimed"
-	fileLoading fileState = "loading"
-	fileLoaded  fileState = "loaded"
-	fileSkipped fileState = "skipped"
-	fileFailed  fileState = "failed"
+	fileClaimed  fileState = "claimed"
+	fileLoading  fileState = "loading"
+	fileLoaded   fileState = "loaded"
+	fileSkipped  fileState = "skipped"
+	fileFailed   fileState = "failed"
+	fileStale    fileState = "stale"    // it has rows, and its content must be loaded again
+	fileRemoving fileState = "removing" // it is gone, and its rows are being removed
+	fileRemoved  fileState = "removed"
 )
 
 // do loads what earlier runs left unfinished, and then the new files.
@@ -185,18 +190,12 @@ func (w *working) allowed(ctx context.Context) (err error) {
 }
 
 func (w *working) load(ctx context.Context) error {
-	var known map[string]file
-
-	err := w.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		known, err = selectFiles(ctx, q, w.source)
-
-		return err
-	})
+	known, err := w.known(ctx)
 	if err != nil {
 		return err
 	}
 
-	if err := w.continueAll(ctx, known); err != nil {
+	if known, err = w.continueAll(ctx, known); err != nil {
 		return err
 	}
 
@@ -205,8 +204,13 @@ func (w *working) load(ctx context.Context) error {
 		return err
 	}
 
-	fresh, err := w.compare(ctx, known, listed)
+	fresh, gone, err := w.compare(ctx, known, listed)
 	if err != nil {
+		return err
+	}
+
+	// Rows of files that are gone are removed first: a new file may have the same keys.
+	if err := w.removeGone(ctx, gone, len(listed) == 0); err != nil {
 		return err
 	}
 
@@ -219,8 +223,24 @@ func (w *working) load(ctx context.Context) error {
 	return w.settleAll(ctx)
 }
 
-// continueAll finishes the files whose ingestions were named by an earlier run or attempt. Somebody may have decided about them since.
-func (w *working) continueAll(ctx context.Context, known map[string]file) error {
+// known returns the files that the source has claimed.
+func (w *working) known(ctx context.Context) (known map[string]file, err error) {
+	err = w.DB.Do(ctx, func(q postgres.Querier) error {
+		known, err = selectFiles(ctx, q, w.source)
+
+		return err
+	})
+
+	return known, err
+}
+
+// continueAll finishes the files whose ingestions or removals were named by an earlier run or attempt. Somebody may have decided about them since. It returns the files after this.
+func (w *working) continueAll(ctx context.Context, known map[string]file) (map[string]file, error) {
+	isChanged, err := w.continueRemovals(ctx, known)
+	if err != nil {
+		return nil, err
+	}
+
 	for _, key := range slices.Sorted(maps.Keys(known)) {
 		f := known[key]
 		if f.ingestion == uuid.Nil || f.state != fileLoading && f.state != fileFailed {
@@ -229,45 +249,51 @@ func (w *working) continueAll(ctx context.Context, known map[string]file) error 
 
 		found, err := w.Ingest.Find(ctx, f.owner, f.dataset, f.ingestion)
 		if err != nil {
-			return err
+			return nil, err
 		}
 
-		switch {
-		case f.state == fileFailed && (found == nil || found.Status == ingest.Failed):
-			continue // known
-		case found == nil:
-			isForgotten, err := w.submit(ctx, f)
-			if err != nil {
-				return err
-			}
+		if f.state == fileFailed && (found == nil || found.Status == ingest.Failed) {
+			continue
+		}
 
-			if isForgotten {
-				delete(known, key)
+		isChanged = true
 
+		if found == nil {
+			if isForgotten, err := w.submit(ctx, f); err != nil {
+				return nil, err
+			} else if isForgotten {
 				continue
 			}
 		}
 
 		if err := w.wait(ctx, f); err != nil {
-			return err
+			return nil, err
 		}
 	}
 
-	return nil
+	if !isChanged {
+		return known, nil
+	}
+
+	return w.known(ctx)
 }
 
-// loadNew loads a file that no run has loaded. claimed is what an earlier attempt left of it.
-func (w *working) loadNew(ctx context.Context, object blob.Object, claimed file) error {
+// loadNew loads the content of a file that no run has loaded. known is what earlier runs or attempts left of the file.
+func (w *working) loadNew(ctx context.Context, object blob.Object, known file) error {
 	for len(w.loading) >= w.window {
 		if err := w.settleOldest(ctx); err != nil {
 			return err
 		}
 	}
 
-	f := claimed
+	f := known
 	if f.state != fileClaimed || f.etag != object.ETag || f.size != object.Size {
+		if err := w.giveUp(ctx, known); err != nil {
+			return err
+		}
+
 		var err error
-		if f, err = w.claim(ctx, object); err != nil || f.state != fileClaimed {
+		if f, err = w.claim(ctx, object, known); err != nil || f.state != fileClaimed {
 			return err
 		}
 	}
@@ -292,8 +318,13 @@ func (w *working) loadNew(ctx context.Context, object blob.Object, claimed file)
 }
 
 // claim records that the file is going to be loaded, together with the upload session that receives it.
-func (w *working) claim(ctx context.Context, object blob.Object) (file, error) {
-	f := file{path: object.Key, etag: object.ETag, seen: object.ETag, size: object.Size, state: fileClaimed}
+func (w *working) claim(ctx context.Context, object blob.Object, known file) (file, error) {
+	f := file{path: object.Key, etag: object.ETag, seen: object.ETag, size: object.Size, state: fileClaimed, origin: known.origin, replaces: known.replaces}
+	if known.state == "" {
+		f.origin = uuid.New()
+	} else if known.state != fileClaimed {
+		f.replaces = true
+	}
 
 	err := w.record(ctx, func(tx postgres.Tx) error {
 		session, err := w.Uploads.ExpectTx(ctx, tx, w.who, upload.NewFile{Name: path.Base(f.path), Size: f.size})

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -84,8 +83,8 @@ func (s *Sources) checkRows(ctx context.Context, who auth.Principal, want *Want)
 		return fault.Invalid("postgresql", "is only for a connection to a database")
 	case rows == nil:
 		return fault.Invalid("postgresql", "must say which rows of the database are loaded")
-	case want.Prefix != "" || want.Pattern != "*":
-		return fault.Invalid("prefix", "and pattern are only for a connection with files")
+	case want.Prefix != "" || want.Pattern != "*" || want.Changed != Keep || want.Deleted != Keep:
+		return fault.Invalid("prefix", "pattern, changed and deleted are only for a connection with files")
 	case (rows.Table == "") == (rows.Query == ""):
 		return fault.Invalid("postgresql", "must have either table or query")
 	case rows.Mode == Full && (rows.Cursor != "" || rows.Overlap != "" || len(rows.Key) > 0):
@@ -329,32 +328,19 @@ func (w *working) submitRows(ctx context.Context, l load) (isForgotten bool, err
 
 // waitRows waits for the end of the ingestion. The new value of the cursor becomes valid in the transaction that records that the rows are loaded.
 func (w *working) waitRows(ctx context.Context, l load) error {
-	for {
-		found, err := w.Ingest.Find(ctx, l.Owner, l.Dataset, l.Ingestion)
-		if err != nil {
-			return err
-		}
+	found, err := w.ended(ctx, l.Owner, l.Dataset, l.Ingestion)
+	if err != nil {
+		return err
+	}
 
-		if found == nil {
-			return stop(StopDataset, "The dataset was deleted.")
-		}
-
-		switch found.Status {
-		case ingest.Completed:
-			return w.settled(ctx, func(tx postgres.Tx) error { return settleLoad(ctx, tx, w.run, l, found.RowsDone) })
-		case ingest.Cancelled:
-			return stopError{Stop{StopFile, "The load was cancelled. Resume the source to read the rows again.", l.Ingestion}}
-		case ingest.Failed:
-			return stopError{Stop{StopFile, "The rows could not be loaded. Retry the ingestion, which says why, or resume the source to read the rows again.", l.Ingestion}}
-		case ingest.Waiting:
-			return stopError{Stop{StopDoubt, "The rows wait for somebody to decide about a doubt. Retry their ingestion and accept the doubt, or cancel it; then resume the source.", l.Ingestion}}
-		case ingest.Queued, ingest.Running:
-		}
-
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollEvery):
-		}
+	switch found.Status {
+	case ingest.Completed:
+		return w.settled(ctx, func(tx postgres.Tx) error { return settleLoad(ctx, tx, w.run, l, found.RowsDone) })
+	case ingest.Cancelled:
+		return stopError{Stop{StopFile, "The load was cancelled. Resume the source to read the rows again.", l.Ingestion}}
+	case ingest.Failed:
+		return stopError{Stop{StopFile, "The rows could not be loaded. Retry the ingestion, which says why, or resume the source to read the rows again.", l.Ingestion}}
+	default:
+		return stopError{Stop{StopDoubt, "The rows wait for somebody to decide about a doubt. Retry their ingestion and accept the doubt, or cancel it; then resume the source.", l.Ingestion}}
 	}
 }

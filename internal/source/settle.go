@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/postgres"
@@ -13,8 +15,13 @@ import (
 
 // submit creates the ingestion of a file, if it does not exist yet. If the content has expired meanwhile, the file is forgotten and new again.
 func (w *working) submit(ctx context.Context, f file) (isForgotten bool, err error) {
+	mode := ingest.Append
+	if f.replaces {
+		mode = ingest.Merge
+	}
+
 	_, err = w.Ingest.Create(ctx, w.who, w.source.At, ingest.Request{
-		ID: f.ingestion, Session: f.session, Mode: ingest.Append, Options: w.source.Options, Accept: w.source.Accept,
+		ID: f.ingestion, Session: f.session, Mode: mode, Origin: f.origin, Options: w.source.Options, Accept: w.source.Accept,
 	})
 
 	switch {
@@ -61,43 +68,66 @@ func (f file) stops(code StopCode, format string) error {
 	return stopError{Stop{code, fmt.Sprintf(format, f.path), f.ingestion}}
 }
 
-// wait waits for the end of an ingestion, and records it.
-func (w *working) wait(ctx context.Context, f file) error {
+// ended waits for the end of an ingestion, or until it waits for somebody.
+func (w *working) ended(ctx context.Context, owner, dataset, id uuid.UUID) (ingest.Ingestion, error) {
 	for {
-		found, err := w.Ingest.Find(ctx, f.owner, f.dataset, f.ingestion)
-		if err != nil {
-			return err
-		}
+		found, err := w.Ingest.Find(ctx, owner, dataset, id)
 
-		if found == nil {
-			return stop(StopDataset, "The dataset was deleted.")
-		}
-
-		switch found.Status {
-		case ingest.Completed:
-			f.state = fileLoaded
-
-			return w.settled(ctx, func(tx postgres.Tx) error { return loadedFile(ctx, tx, w.run, f, found.RowsDone) })
-		case ingest.Cancelled:
-			f.state = fileSkipped
-
-			return w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) })
-		case ingest.Failed:
-			f.state = fileFailed
-			if err := w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) }); err != nil {
-				return err
-			}
-
-			return f.stops(StopFile, "The file %q could not be loaded. Retry the ingestion, which says why, or resume the source to leave the file out.")
-		case ingest.Waiting:
-			return f.stops(StopDoubt, "The file %q waits for somebody to decide about a doubt. Retry its ingestion and accept the doubt, or cancel it to leave the file out.")
-		case ingest.Queued, ingest.Running:
+		switch {
+		case err != nil:
+			return ingest.Ingestion{}, err
+		case found == nil:
+			return ingest.Ingestion{}, stop(StopDataset, "The dataset was deleted.")
+		case found.Status != ingest.Queued && found.Status != ingest.Running:
+			return *found, nil
 		}
 
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return ingest.Ingestion{}, ctx.Err()
 		case <-time.After(pollEvery):
 		}
 	}
+}
+
+// wait waits for the end of the ingestion of a file, and records it.
+func (w *working) wait(ctx context.Context, f file) error {
+	found, err := w.ended(ctx, f.owner, f.dataset, f.ingestion)
+	if err != nil {
+		return err
+	}
+
+	switch found.Status {
+	case ingest.Completed:
+		f.state = fileLoaded
+
+		return w.settled(ctx, func(tx postgres.Tx) error { return loadedFile(ctx, tx, w.run, f, found.RowsDone) })
+	case ingest.Cancelled:
+		f.state = fileSkipped
+
+		return w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) })
+	case ingest.Failed:
+		f.state = fileFailed
+		if err := w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) }); err != nil {
+			return err
+		}
+
+		return f.stops(StopFile, "The file %q could not be loaded. Retry the ingestion, which says why, or resume the source to leave the file out.")
+	default:
+		return f.stops(StopDoubt, "The file %q waits for somebody to decide about a doubt. Retry its ingestion and accept the doubt, or cancel it to leave the file out.")
+	}
+}
+
+// giveUp makes sure that nobody retries an ingestion that did not load an earlier content of a file. If somebody has done so already, it waits for the end.
+func (w *working) giveUp(ctx context.Context, f file) error {
+	if f.state != fileFailed && f.state != fileSkipped || f.ingestion == uuid.Nil {
+		return nil
+	}
+
+	isOver, err := w.Ingest.Supersede(ctx, f.owner, f.dataset, f.ingestion)
+	if err != nil || isOver {
+		return err
+	}
+
+	return w.wait(ctx, f)
 }

@@ -55,6 +55,8 @@ type Source struct {
 	Pattern    string
 	Options    ingest.Options
 	Accept     []string // codes of doubts that do not stop the source
+	Changed    Policy   // what happens to the rows of a file that has changed: Keep or Replace
+	Deleted    Policy   // what happens to the rows of a file that is gone: Keep or Remove
 	Rows       *Rows    // of a database; nil for a source of files
 	Cursor     string   // highest value of the cursor column that is loaded
 	Schedule   Schedule
@@ -68,6 +70,15 @@ type Source struct {
 	next    due
 	load    *load // of rows, in progress
 }
+
+// Policy is what a source does about a file that was loaded and is no longer the same.
+type Policy string
+
+const (
+	Keep    Policy = "keep"    // its rows stay
+	Replace Policy = "replace" // the new content replaces its rows
+	Remove  Policy = "remove"  // its rows are removed
+)
 
 // Stop is why a source or a run has stopped.
 type Stop struct {
@@ -85,6 +96,7 @@ const (
 	StopDataset    StopCode = "dataset"    // it is gone, or the right on it is
 	StopConnection StopCode = "connection" // it is gone
 	StopCredential StopCode = "credential" // it is no longer valid
+	StopGone       StopCode = "gone"       // no file is left, and rows would be removed
 )
 
 func (s Source) audit() audit.Target { return audit.Target{Kind: "source", ID: s.ID.String()} }
@@ -119,6 +131,8 @@ type Want struct {
 	Pattern    string
 	Options    ingest.Options
 	Accept     []string
+	Changed    Policy
+	Deleted    Policy
 	Rows       *Rows
 	Schedule   Schedule
 	Once       auth.Once
@@ -138,6 +152,14 @@ func mayChange(who auth.Principal) error { return cmp.Or(mayRead(who), who.Requi
 
 func tokenOf(who auth.Principal) uuid.UUID { return who.Holder().Token }
 
+func checkPattern(pattern string) error {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return fault.Invalid("pattern", "is not a pattern: a [ must have its ], and \\ must be followed by a character")
+	}
+
+	return nil
+}
+
 // Create makes a source. It loads nothing until it is run, or until its first slot.
 //
 // Faults: Forbidden, NotFound for a dataset or a connection that the caller cannot use, ValidationFailed, Conflict for a name that is in use, LimitExceeded.
@@ -146,11 +168,12 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 		return Source{}, err
 	}
 
-	if _, err := path.Match(want.Pattern, ""); err != nil {
-		return Source{}, fault.Invalid("pattern", "is not a pattern: a [ must have its ], and \\ must be followed by a character")
+	if err := checkPattern(want.Pattern); err != nil {
+		return Source{}, err
 	}
 
 	want.At.Username = who.NameOf(want.At.Username)
+	want.Changed, want.Deleted = cmp.Or(want.Changed, Keep), cmp.Or(want.Deleted, Keep)
 
 	if err := want.Schedule.check(); err != nil {
 		return Source{}, err
@@ -166,7 +189,7 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 
 	draft := Source{
 		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern,
-		Options: want.Options, Accept: want.Accept, Rows: want.Rows, Schedule: want.Schedule, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
+		Options: want.Options, Accept: want.Accept, Changed: want.Changed, Deleted: want.Deleted, Rows: want.Rows, Schedule: want.Schedule, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
 	}
 
 	if draft.next, err = draft.plan(draft.CreatedAt); err != nil {
@@ -273,52 +296,6 @@ func (s *Sources) List(ctx context.Context, who auth.Principal, after uuid.UUID,
 	return list, next, err
 }
 
-// Change is a change of a source. What is nil stays.
-type Change struct {
-	Active   *bool     // false pauses it; true resumes one that is paused or stopped
-	Schedule *Schedule // the zero Schedule removes it
-}
-
-// Update changes a source. A resumed source acts for the credential of the caller. Slots that passed while it was not active are left out.
-//
-// Faults: NotFound, Forbidden, ValidationFailed.
-func (s *Sources) Update(ctx context.Context, who auth.Principal, id uuid.UUID, c Change) (Source, error) {
-	return s.change(ctx, who, id, "source.update", func(tx postgres.Tx, now *Source) error {
-		was := now.Status
-
-		switch {
-		case c.Active == nil:
-		case *c.Active:
-			now.Status, now.Stop, now.token = Active, Stop{}, tokenOf(who)
-		default:
-			now.Status = Paused
-		}
-
-		if c.Schedule != nil {
-			if err := c.Schedule.check(); err != nil {
-				return err
-			}
-
-			now.Schedule = *c.Schedule
-		}
-
-		if c.Schedule != nil || now.Status != was {
-			next, err := now.plan(s.now())
-			if err != nil {
-				return err
-			}
-
-			now.next = next
-		}
-
-		if err := updateStatus(ctx, tx, *now); err != nil {
-			return err
-		}
-
-		return updateSchedule(ctx, tx, *now)
-	})
-}
-
 // Delete deletes a source with its history. A run in progress ends.
 //
 // Faults: NotFound, Forbidden.
@@ -326,32 +303,4 @@ func (s *Sources) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) 
 	_, err := s.change(ctx, who, id, "source.delete", func(tx postgres.Tx, now *Source) error { return deleteSource(ctx, tx, *now) })
 
 	return err
-}
-
-// change changes a source of the caller in a transaction, with an audit entry.
-func (s *Sources) change(ctx context.Context, who auth.Principal, id uuid.UUID, action string, do func(tx postgres.Tx, now *Source) error) (changed Source, err error) {
-	if err := mayRead(who); err != nil {
-		return Source{}, err
-	}
-
-	err = s.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if changed, err = present(lockSource(ctx, tx, who.Account, id)); err != nil {
-			return err
-		}
-
-		if err := who.RequireEditor(); err != nil {
-			return err
-		}
-
-		if err := do(tx, &changed); err != nil {
-			return err
-		}
-
-		return audit.WriteTx(ctx, tx, who.Audit(who.Account, s.now(), action, changed.audit()))
-	})
-	if err != nil {
-		return Source{}, err
-	}
-
-	return changed, nil
 }

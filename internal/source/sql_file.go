@@ -13,19 +13,27 @@ import (
 
 const (
 	sqlSelectFiles = `
-		SELECT path, etag, seen, size, state, session_id, owner_id, dataset_id, ingestion_id FROM source_files WHERE account_id = $1 AND source_id = $2`
+		SELECT path, etag, seen, size, state, session_id, owner_id, dataset_id, ingestion_id, origin_id, replaces FROM source_files WHERE account_id = $1 AND source_id = $2`
 	sqlClaimFile = `
-		INSERT INTO source_files AS f (account_id, source_id, path, etag, seen, size, state, session_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		INSERT INTO source_files AS f (account_id, source_id, path, etag, seen, size, state, session_id, origin_id, replaces) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (account_id, source_id, path) DO UPDATE SET etag = excluded.etag, seen = excluded.seen, size = excluded.size, state = excluded.state,
-			session_id = excluded.session_id
-		WHERE f.state = 'claimed'`
+			session_id = excluded.session_id, ingestion_id = NULL, replaces = excluded.replaces
+		WHERE f.origin_id = excluded.origin_id AND f.state NOT IN ('loading', 'removing')`
 	sqlForgetFile = `
-		DELETE FROM source_files WHERE account_id = $1 AND source_id = $2 AND path = $3 AND state = $4 AND session_id = $5`
+		DELETE FROM source_files WHERE account_id = $1 AND source_id = $2 AND path = $3 AND state = $4 AND session_id = $5 AND NOT replaces`
+	sqlLapseFile = `
+		UPDATE source_files SET state = 'stale', etag = '', session_id = NULL, ingestion_id = NULL
+		WHERE account_id = $1 AND source_id = $2 AND path = $3 AND state = $4 AND session_id = $5 AND replaces`
 	sqlNameIngestion = `
 		UPDATE source_files SET state = 'loading', owner_id = $5, dataset_id = $6, ingestion_id = $7
 		WHERE account_id = $1 AND source_id = $2 AND path = $3 AND session_id = $4 AND state = 'claimed'`
 	sqlUpdateState = `
-		UPDATE source_files SET state = $5 WHERE account_id = $1 AND source_id = $2 AND path = $3 AND ingestion_id = $4 AND state IN ('loading', 'failed')`
+		UPDATE source_files SET state = $5 WHERE account_id = $1 AND source_id = $2 AND path = $3 AND ingestion_id = $4 AND state IN ('loading', 'failed', 'skipped')`
+	sqlNameRemoval = `
+		UPDATE source_files SET state = 'removing', owner_id = $4, dataset_id = $5, ingestion_id = $6, session_id = NULL, replaces = true
+		WHERE account_id = $1 AND source_id = $2 AND path = ANY($3) AND state <> 'loading'`
+	sqlSettleRemoval = `
+		UPDATE source_files SET state = 'removed', etag = '' WHERE account_id = $1 AND source_id = $2 AND ingestion_id = $3 AND state = 'removing'`
 	sqlKeepDataset = `UPDATE sources SET dataset_id = $3 WHERE account_id = $1 AND id = $2 AND dataset_id IS NULL`
 	sqlTellFile    = `UPDATE source_files SET seen = $4 WHERE account_id = $1 AND source_id = $2 AND path = $3`
 )
@@ -43,7 +51,7 @@ func selectFiles(ctx context.Context, q postgres.Querier, s Source) (map[string]
 		session, owner, dataset, ingestion *uuid.UUID
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&f.path, &f.etag, &f.seen, &f.size, &f.state, &session, &owner, &dataset, &ingestion}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&f.path, &f.etag, &f.seen, &f.size, &f.state, &session, &owner, &dataset, &ingestion, &f.origin, &f.replaces}, func() error {
 		f.session, f.owner, f.dataset, f.ingestion = orNil(session), orNil(owner), orNil(dataset), orNil(ingestion)
 		list[f.path] = f
 
@@ -64,12 +72,37 @@ func exactlyOne(ctx context.Context, tx pgx.Tx, statement string, arguments ...a
 }
 
 func claimFile(ctx context.Context, tx pgx.Tx, s Source, f file) error {
-	return exactlyOne(ctx, tx, sqlClaimFile, s.Account, s.ID, f.path, f.etag, f.seen, f.size, f.state, optional(f.session))
+	return exactlyOne(ctx, tx, sqlClaimFile, s.Account, s.ID, f.path, f.etag, f.seen, f.size, f.state, optional(f.session), f.origin, f.replaces)
 }
 
-// forgetFile makes a file new again whose content was not submitted.
+// forgetFile makes a file new again whose content was not submitted. A file with rows of an earlier content becomes stale instead.
 func forgetFile(ctx context.Context, tx pgx.Tx, s Source, f file) error {
-	_, err := tx.Exec(ctx, sqlForgetFile, s.Account, s.ID, f.path, f.state, f.session)
+	for _, statement := range []string{sqlForgetFile, sqlLapseFile} {
+		if _, err := tx.Exec(ctx, statement, s.Account, s.ID, f.path, f.state, f.session); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// nameRemoval records that the rows of files are going to be removed.
+func nameRemoval(ctx context.Context, tx pgx.Tx, s Source, r removal) error {
+	paths := make([]string, len(r.files))
+	for n, f := range r.files {
+		paths[n] = f.path
+	}
+
+	done, err := tx.Exec(ctx, sqlNameRemoval, s.Account, s.ID, paths, r.owner, r.dataset, r.id)
+	if err == nil && int(done.RowsAffected()) != len(paths) {
+		err = job.ErrLost
+	}
+
+	return err
+}
+
+func settleRemoval(ctx context.Context, tx pgx.Tx, s Source, r removal) error {
+	_, err := tx.Exec(ctx, sqlSettleRemoval, s.Account, s.ID, r.id)
 
 	return err
 }

@@ -55,7 +55,7 @@ func (t *Tracing) Rate(ctx context.Context, rating Rating) error {
 	}
 
 	err := do(ctx, rating)
-	t.silent.Store(err != nil)
+	t.exporter.Called(err)
 
 	if err != nil {
 		return fault.Wrap(err, fault.UpstreamUnavailable, "The tracing store could not be reached. Nothing was recorded. Try again.")

@@ -17,19 +17,18 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"quern.dev/quern/internal/span"
 )
 
 // Kind is the kind of a tracing store.
@@ -61,21 +60,9 @@ type Tracing struct {
 	headers  map[string]string
 	provider *sdktrace.TracerProvider // nil means no store
 	tracer   trace.Tracer
-	scores   scores // nil means that ratings are not sent to the store
-	lost     atomic.Int64
-	silent   atomic.Bool  // the last call of the store failed
-	told     atomic.Int64 // when a failure was last logged, in nanoseconds since 1970
+	scores   scores         // nil means that ratings are not sent to the store
+	exporter *span.Exporter // nil means no store
 }
-
-const (
-	queueSpans   = 2048
-	batchSpans   = 256
-	batchTime    = 500 * time.Millisecond
-	exportTime   = 5 * time.Second
-	retryFirst   = 500 * time.Millisecond
-	retryLongest = 2 * time.Second
-	tellEvery    = time.Minute
-)
 
 // Off returns Tracing without a store.
 func Off() *Tracing { return &Tracing{tracer: noop.NewTracerProvider().Tracer("")} }
@@ -108,12 +95,8 @@ func New(ctx context.Context, c Config) (*Tracing, error) {
 	default:
 	}
 
-	exporter, err := otlptracehttp.New(ctx,
-		otlptracehttp.WithEndpointURL(t.config.Endpoint+c.Kind.path()), otlptracehttp.WithHTTPClient(c.Client), otlptracehttp.WithHeaders(t.headers),
-		otlptracehttp.WithCompression(otlptracehttp.GzipCompression), otlptracehttp.WithTimeout(exportTime),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryLongest, MaxElapsedTime: exportTime}))
-	if err != nil {
-		return nil, fmt.Errorf("preparing the export of spans: %w", err)
+	if t.exporter, err = span.NewExporter(ctx, "runs", t.config.Endpoint+c.Kind.path(), t.headers, c.Client, c.Log); err != nil {
+		return nil, err
 	}
 
 	t.provider = sdktrace.NewTracerProvider(
@@ -123,8 +106,7 @@ func New(ctx context.Context, c Config) (*Tracing, error) {
 			attribute.String("openinference.project.name", c.Project),
 		)),
 		sdktrace.WithSpanProcessor(labels{}),
-		sdktrace.WithBatcher(sending{exporter, t}, sdktrace.WithMaxQueueSize(queueSpans), sdktrace.WithMaxExportBatchSize(batchSpans),
-			sdktrace.WithBatchTimeout(batchTime), sdktrace.WithExportTimeout(exportTime)),
+		t.exporter.Batched(),
 	)
 	t.tracer = t.provider.Tracer("quern.dev/quern")
 
@@ -151,16 +133,10 @@ func (c Config) headers() (map[string]string, error) {
 		set["x-project-name"] = c.Project
 	}
 
-	for entry := range strings.SplitSeq(c.Headers, ",") {
-		name, value, found := strings.Cut(strings.TrimSpace(entry), "=")
-		if found && name != "" {
-			set[name] = value
-		} else if entry != "" {
-			return nil, errors.New("the headers must have the form name=value, separated by commas")
-		}
-	}
+	more, err := span.ParseHeaders(c.Headers)
+	maps.Copy(set, more)
 
-	return set, nil
+	return set, err
 }
 
 // Stop sends the spans that still wait, until ctx ends.
@@ -171,33 +147,15 @@ func (t *Tracing) Stop(ctx context.Context) {
 }
 
 // Answers reports whether the last call of the store succeeded.
-func (t *Tracing) Answers() bool { return !t.silent.Load() }
-
-// Lost returns how many spans could not be sent to the store. It does not count spans that did not fit into the queue.
-func (t *Tracing) Lost() int64 { return t.lost.Load() }
-
-// sending is an exporter that counts spans that could not be sent, and logs that at most once per tellEvery.
-type sending struct {
-	sdktrace.SpanExporter
-
-	t *Tracing
+func (t *Tracing) Answers() bool {
+	return t.exporter == nil || !t.exporter.Failed()
 }
 
-// ExportSpans implements sdktrace.SpanExporter.
-func (s sending) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	err := s.SpanExporter.ExportSpans(ctx, spans)
-	s.t.silent.Store(err != nil)
-
-	if err == nil {
-		return nil
+// Lost returns how many spans could not be sent to the store. It does not count spans that did not fit into the queue.
+func (t *Tracing) Lost() int64 {
+	if t.exporter == nil {
+		return 0
 	}
 
-	s.t.lost.Add(int64(len(spans)))
-
-	now, last := time.Now().UnixNano(), s.t.told.Load()
-	if time.Duration(now-last) > tellEvery && s.t.told.CompareAndSwap(last, now) {
-		s.t.config.Log.WarnContext(ctx, "sending spans to the tracing store failed", "spans", len(spans), "lost", s.t.lost.Load(), "error", err)
-	}
-
-	return nil // an error would be printed by the SDK, outside of the log
+	return t.exporter.Lost()
 }

@@ -249,16 +249,19 @@ func TestEveryValueIsFound(t *testing.T) {
 	}
 }
 
+// isFull reports whether this is a long run, which also judges times.
+func isFull() bool { return os.Getenv("QUERN_TEST_LOOPS") == "full" }
+
 // sizes returns a tenth of the full sizes in CI.
 func sizes() (large, small int) {
-	if os.Getenv("QUERN_TEST_LOOPS") == "full" {
+	if isFull() {
 		return 1_000_000, 20_000
 	}
 
 	return 100_000, 2000
 }
 
-// TestValueIndex matches questions of ten words with 50 tables, one of which has a million values.
+// TestValueIndex matches questions of ten words with 50 tables, one of which has a million values. A long run judges the time.
 func TestValueIndex(t *testing.T) {
 	t.Parallel()
 
@@ -312,7 +315,9 @@ func TestValueIndex(t *testing.T) {
 		t.Logf("a question and %d tables, one after another: p50 %s, p95 %s", tables, half, most)
 	}
 
-	require.LessOrEqual(t, least, limit)
+	if isFull() {
+		require.LessOrEqual(t, least, limit)
+	}
 }
 
 // matchMany matches a hundred questions of ten words about values of the first table with all tables. It returns the

@@ -169,6 +169,7 @@ const misfit = "a row does not fit"
 func (p *program) convert(request engine.ConvertRequest) (engine.Converted, error) {
 	converted, err := p.convertRows(request)
 	if err == nil {
+		converted.Pages = p.sources[request.Source].file.pages()
 		converted.Sketch, err = p.sketch(filepath.Join(p.tmp, filepath.Base(request.Output)), request)
 	}
 

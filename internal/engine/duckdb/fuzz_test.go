@@ -214,7 +214,9 @@ func FuzzUnpack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, encoding string) {
 		tmp := t.TempDir()
 
-		_, err := unpack(written(t, string(data)), tmp, engine.Source{Name: "x"}, engine.Options{Encoding: encoding}, bounds(), nil)
+		p := program{in: filepath.Dir(written(t, string(data))), tmp: tmp, options: engine.Options{Encoding: encoding}, bounds: bounds()}
+
+		_, err := p.unpack(engine.Source{Name: "file"})
 		if err != nil {
 			require.ErrorAs(t, err, new(*failure))
 		}

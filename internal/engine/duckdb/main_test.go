@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	if os.Args[0] == sandbox.Name {
 		os.Exit(sandbox.Main(os.Args[1:], "", map[string]sandbox.Program{
-			engine.DuckDB: Program(), attacker: {Prepare: prepareAttack}, intruder: {Prepare: prepareIntruder},
+			engine.DuckDB: Program(), attacker: {Prepare: prepareAttack}, intruder: {Prepare: prepareIntruder}, papers: {Prepare: preparePapers},
 		}))
 	}
 
@@ -47,7 +47,7 @@ func children(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 
 	s, err := sandbox.New(sandbox.Config{
 		Dir: filepath.Join(t.TempDir(), "jobs"), Binary: "/proc/self/exe", MinIsolation: sandbox.Reduced, MaxIsolation: tier, Idle: 1,
-		Programs: []string{engine.DuckDB, attacker}, Log: slog.New(slog.DiscardHandler),
+		Programs: []string{engine.DuckDB, attacker, papers}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/engine/document"
 	"quern.dev/quern/internal/engine/xlsx"
 )
 
@@ -22,7 +23,8 @@ type plainFile struct {
 	size   int64
 	onlyCR bool // all lines end in a single \r
 	read   *byteCount
-	sheet  *xlsx.Table // set if the file was converted from a workbook
+	sheet  *xlsx.Table       // set if the file was converted from a workbook
+	paper  *document.Written // set if the file was converted from a document
 }
 
 // newPlain opens a file to read its first bytes. The file may still be arriving if its size is given; 0 means the size that it has.
@@ -52,7 +54,7 @@ func newPlain(path string, format engine.Format, size int64) (plainFile, error) 
 // become replaces the file with a copy that was made from it.
 func (f *plainFile) become(path string) error {
 	made, err := newPlain(path, f.format, 0)
-	made.read, made.sheet = f.read, f.sheet
+	made.read, made.sheet, made.paper = f.read, f.sheet, f.paper
 	*f = made
 
 	return err

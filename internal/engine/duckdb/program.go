@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/engine/document"
 	"quern.dev/quern/internal/sandbox"
 )
 
@@ -30,6 +31,8 @@ type program struct {
 	sources []*source
 	options engine.Options
 	bounds  engine.Bounds
+	fields  []string
+	papers  *document.Reader // set by the first document
 
 	read byteCount // bytes read by an inspection
 	size atomic.Int64
@@ -74,7 +77,7 @@ func (p *program) serve(conn *sandbox.Conn) error {
 		}
 
 		if fault, ok := errors.AsType[*failure](err); ok {
-			answer, err = engine.Answer{Failure: &engine.FileError{Code: fault.code, Message: fault.message, Doubt: fault.doubt}}, nil
+			answer, err = engine.Answer{Failure: &engine.FileError{Code: fault.code, Message: fault.message, Doubt: fault.doubt, Source: fault.source}}, nil
 		}
 
 		if refused, ok := errors.AsType[*refusal](err); ok {
@@ -216,7 +219,7 @@ func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, err
 		return engine.Inspection{}, err
 	}
 
-	p.options, p.bounds = request.Options, request.Bounds
+	p.options, p.bounds, p.fields = request.Options, request.Bounds, request.Fields
 
 	if err := checkOptions(p.options); err != nil {
 		return engine.Inspection{}, err
@@ -224,8 +227,12 @@ func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, err
 
 	var found engine.Inspection
 
-	for _, s := range request.Sources {
+	for n, s := range request.Sources {
 		described, err := p.describe(s)
+		if fault, ok := errors.AsType[*failure](err); ok {
+			fault.source = n + 1
+		}
+
 		if err != nil {
 			return found, err
 		}

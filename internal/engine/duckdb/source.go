@@ -2,7 +2,6 @@ package duckdb
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -37,7 +36,7 @@ type column struct {
 
 // describe detects the format and the columns of a file.
 func (p *program) describe(s engine.Source) (*source, error) {
-	file, err := unpack(filepath.Join(p.in, s.Name), p.tmp, s, p.options, p.bounds, &p.read)
+	file, err := p.unpack(s)
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +56,7 @@ func (p *program) describe(s engine.Source) (*source, error) {
 		return nil, err
 	}
 
-	if file.sheet != nil {
-		found.doubts = append(file.sheet.Doubts, found.doubts...)
-	}
+	found.doubts = append(file.doubts(), found.doubts...)
 
 	for forced, kind := range p.options.Types {
 		if !isType(kind) {

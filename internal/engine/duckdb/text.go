@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/engine/document"
 	"quern.dev/quern/internal/engine/xlsx"
 )
 
@@ -116,11 +117,14 @@ func (p *program) describeText(s *source, name string) error {
 	return p.describeRecords(s)
 }
 
-// givenDialect returns the dialect that the options specify. The text of a sheet always has the dialect of package
-// xlsx.
+// givenDialect returns the dialect that the options specify. The texts of sheets and documents always have the dialects of
+// their packages.
 func (p *program) givenDialect(file plainFile) dialect {
-	if file.sheet != nil {
+	switch {
+	case file.sheet != nil:
 		return dialect{delimiter: xlsx.Delimiter, quote: xlsx.Quote, longest: p.bounds.Record + 2}
+	case file.paper != nil:
+		return dialect{delimiter: document.Delimiter, quote: document.Quote, longest: p.bounds.Record + 2}
 	}
 
 	d := dialect{delimiter: p.options.Delimiter, quote: `"`, skip: p.options.SkipRows, longest: p.bounds.Record + 2}
@@ -190,7 +194,7 @@ func (p *program) skipTitles(s *source, d *dialect, data []byte) []engine.Doubt 
 	found := source{}
 
 	switch {
-	case s.file.sheet != nil:
+	case s.file.sheet != nil, s.file.paper != nil:
 	case p.options.Delimiter == "" && p.options.Header == nil && p.options.SkipRows == 0 && d.isProse(data):
 		found.doubts = append(found.doubts, engine.Doubt{Code: engine.NotATable, Message: "The file does not look like a table: it has sentences and no columns."})
 	case p.options.SkipRows == 0 && p.options.Header == nil:
@@ -202,13 +206,16 @@ func (p *program) skipTitles(s *source, d *dialect, data []byte) []engine.Doubt 
 }
 
 // header returns whether the first row contains the names, if the option or the merged cells of a sheet say so, and nil
-// otherwise.
+// otherwise. The text of a document always has them.
 func (p *program) header(s *source) *bool {
-	if p.options.Header == nil && s.file.sheet != nil {
+	switch {
+	case s.file.paper != nil:
+		return new(true)
+	case p.options.Header == nil && s.file.sheet != nil:
 		return s.file.sheet.Header
+	default:
+		return p.options.Header
 	}
-
-	return p.options.Header
 }
 
 // survey checks all records. DuckDB reads text in parallel, and silently loses or invents rows if it meets a line end

@@ -27,6 +27,7 @@ import (
 type failure struct {
 	code, message string
 	doubt         *engine.Doubt // the option that may let it succeed; nil if there is none
+	source        int           // the number of the file, from 1; 0 if it is not known
 }
 
 func (f *failure) Error() string { return f.message }
@@ -53,13 +54,15 @@ const (
 )
 
 // unpack detects the format of a file from its content, and converts it to an uncompressed file in UTF-8.
-func unpack(path, tmp string, source engine.Source, options engine.Options, bounds engine.Bounds, read *byteCount) (plainFile, error) {
-	found, err := newPlain(path, source.Format, source.Size)
+func (p *program) unpack(source engine.Source) (plainFile, error) {
+	tmp, bounds := p.tmp, p.bounds
+
+	found, err := newPlain(filepath.Join(p.in, source.Name), source.Format, source.Size)
 	if err != nil {
 		return found, err
 	}
 
-	found.read = read
+	found.read = &p.read
 
 	if found.format == engine.FormatRows {
 		return found, found.checkBody()
@@ -90,15 +93,25 @@ func unpack(path, tmp string, source engine.Source, options engine.Options, boun
 		return found, invalid("The file is not Parquet.")
 	}
 
-	if found.format == "" && found.isOffice() {
-		return found, found.fromSheet(filepath.Join(tmp, source.Name+".sheet"), options, bounds)
-	}
-
-	if err := found.toUTF8(tmp, source.Name, options.Encoding, bounds.Unpacked); err != nil {
+	if done, err := p.fromDocument(&found, source.Name); done || err != nil {
 		return found, err
 	}
 
-	return found, found.recognize()
+	if found.format == "" && found.isOffice() {
+		return found, found.fromSheet(filepath.Join(tmp, source.Name+".sheet"), p.options, bounds)
+	}
+
+	if err := found.toUTF8(tmp, source.Name, p.options.Encoding, bounds.Unpacked); err != nil {
+		return found, err
+	}
+
+	if err := found.recognize(); err != nil || source.Format != "" || found.format != engine.FormatText {
+		return found, err
+	}
+
+	_, err = p.fromText(&found, source.Name)
+
+	return found, err
 }
 
 func compression(head []byte) string {
@@ -295,7 +308,7 @@ func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, name strin
 // binaries maps the first bytes of files that are not text to a description for users.
 func binaries() map[string]string {
 	return map[string]string{
-		"PK\x03\x04": "a zip archive or a workbook", "%PDF-": "a PDF document", "\xd0\xcf\x11\xe0": "an old Office document",
+		"PK\x03\x04": "a zip archive or a workbook", "\xd0\xcf\x11\xe0": "an old Office document",
 		"\x89PNG": "a picture", "\xff\xd8\xff": "a picture", "7z\xbc\xaf": "a 7z archive", "BZh": "compressed with bzip2", "\xfd7zXZ": "compressed with xz",
 		"ORC": "an ORC file", "Obj\x01": "an Avro file", "SQLite format 3": "a SQLite database",
 	}
@@ -305,7 +318,7 @@ func binaries() map[string]string {
 func (f *plainFile) recognize() error {
 	for magic, what := range binaries() {
 		if bytes.HasPrefix(f.head, []byte(magic)) && (len(magic) > 3 || !utf8.Valid(f.head)) {
-			return invalid("The file is %s. Send CSV, TSV, XLSX, JSON, NDJSON or Parquet, each also with gzip or zstd.", what)
+			return invalid("The file is %s. Send CSV, TSV, XLSX, JSON, NDJSON, Parquet or a document (PDF, DOCX, HTML, Markdown, EML), each also with gzip or zstd.", what)
 		}
 	}
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -32,16 +33,56 @@ var errCell = errors.New("an unexpected value")
 // cellOf returns the type for a type of Trino.
 func cellOf(s signature) cell {
 	c := plainCell(s)
-	inner := c.append
-	c.append = func(line []byte, value json.RawMessage) ([]byte, error) {
+	c.append = nullable(c.append)
+
+	return c
+}
+
+// cellAs returns the type for a column that must have the given type of the sealed processes.
+func cellAs(want string, s signature) (cell, error) {
+	c := cellOf(s)
+
+	switch {
+	case want == "hugeint" && s.Raw == "decimal":
+		c.append = nullable(huge)
+	case want == engine.JSON && s.Raw == "varchar":
+		c.append = nullable(embedded)
+	case want != c.name && s.Raw != "unknown":
+		return c, broken("a column of type " + c.name + " instead of " + want)
+	}
+
+	c.name = want
+
+	return c, nil
+}
+
+// huge writes a whole number of any size, which Trino sends as a text.
+func huge(line []byte, value json.RawMessage) ([]byte, error) {
+	var shown string
+	if err := json.Unmarshal(value, &shown); err != nil {
+		return nil, err
+	}
+
+	n, ok := new(big.Int).SetString(shown, 10)
+	if !ok {
+		return nil, errCell
+	}
+
+	if n.CmpAbs(big.NewInt(safeInteger)) > 0 {
+		return append(append(append(line, '"'), shown...), '"'), nil
+	}
+
+	return append(line, shown...), nil
+}
+
+func nullable(inner func(line []byte, value json.RawMessage) ([]byte, error)) func(line []byte, value json.RawMessage) ([]byte, error) {
+	return func(line []byte, value json.RawMessage) ([]byte, error) {
 		if isNull(value) {
 			return append(line, "null"...), nil
 		}
 
 		return inner(line, value)
 	}
-
-	return c
 }
 
 func plainCell(s signature) cell {

@@ -40,10 +40,20 @@ func (r *Result) describe(found []column) error {
 		return fault.New(fault.LimitExceeded, fmt.Sprintf("The result has %d columns; %d are allowed.", len(found), maxColumns))
 	}
 
+	if want := r.statement.Columns; want != nil {
+		if len(want) != len(found) {
+			return broken("other columns")
+		}
+
+		for i := range found {
+			found[i].Name = want[i].Name
+		}
+	}
+
 	r.isDescribed = true
 	met := map[string]bool{}
 
-	for _, c := range found {
+	for i, c := range found {
 		c.Name = r.shown(c.Name)
 		name := c.Name
 
@@ -59,6 +69,12 @@ func (r *Result) describe(found []column) error {
 		}
 
 		kind := cellOf(c.Signature)
+		if want := r.statement.Columns; want != nil {
+			if kind, err = cellAs(want[i].Type, c.Signature); err != nil {
+				return err
+			}
+		}
+
 		r.columns, r.names = append(r.columns, kind), append(r.names, append(quoted, ':'))
 		r.Columns = append(r.Columns, engine.Column{Name: name, Type: kind.name})
 	}

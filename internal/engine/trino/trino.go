@@ -51,8 +51,9 @@ type Statement struct {
 	Token      string             // secret of the schemas that the statement reads
 	Source     string             // differs for each statement: Trino keeps one session with the catalog for each user and source
 	Timeout    time.Duration
-	Rows       int64 // limit; 0 means no limit
-	Bytes      int64 // limit for the bytes of all rows; 0 means no limit
+	Columns    []engine.Column // of the result; their types decide about the form of the values
+	Rows       int64           // limit; 0 means no limit
+	Bytes      int64           // limit for the bytes of all rows; 0 means no limit
 }
 
 const (
@@ -88,6 +89,21 @@ func (t *Trino) Run(ctx context.Context, s Statement) (*Result, error) {
 	}
 
 	return r, nil
+}
+
+// Check runs a statement that reads nothing.
+//
+// Faults: those of the package.
+func (t *Trino) Check(ctx context.Context, timeout time.Duration) error {
+	r, err := t.Run(ctx, Statement{Text: sqlCheck, User: "quernd", Source: "quernd doctor", Timeout: timeout})
+	if err != nil {
+		return err
+	}
+	defer r.Close() //nolint:contextcheck // it has its own
+
+	_, err = r.Finish() //nolint:contextcheck // as above
+
+	return err
 }
 
 // header returns the headers of the first request of a statement.

@@ -92,7 +92,7 @@ func (a *archive) main() (string, error) {
 	case a.has("content.xml") && a.has("mimetype"):
 		return "", invalid("The file is an OpenDocument file (.ods or similar). Save it as .xlsx or CSV.")
 	case strings.HasPrefix(name, "word/"), strings.HasPrefix(name, "ppt/"), strings.HasPrefix(name, "visio/"):
-		return "", invalid("The file is an Office document, but not a workbook. Send .xlsx, CSV, TSV, JSON, NDJSON or Parquet.")
+		return "", invalid("The file is an Office document, but neither a workbook nor a Word document. Send .xlsx, .docx, CSV, TSV, JSON, NDJSON or Parquet.")
 	case part == "" && !a.has("xl/workbook.xml"):
 		return "", invalid("The file is a zip archive that contains no workbook. Unpack it and send .xlsx, CSV, TSV, JSON, NDJSON or Parquet, each also with gzip or zstd.")
 	case part == "":

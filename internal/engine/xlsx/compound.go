@@ -43,7 +43,7 @@ func RefuseCompound(path string) error {
 	case bytes.Contains(directory, wide("Workbook")), bytes.Contains(directory, wide("Book")):
 		return invalid("The file is a workbook in the old format (.xls). Save it as .xlsx.")
 	default:
-		return invalid("The file is an old Office document. Send .xlsx, CSV, TSV, JSON, NDJSON or Parquet.")
+		return invalid("The file is an old Office document. Save a text as .docx or PDF, and a table as .xlsx or CSV.")
 	}
 }
 

@@ -44,6 +44,64 @@ class Me(TypedDict):
     name: str
     email: str
     groups: list[str]
+    operator: NotRequired[bool]
+
+
+class HealthCheck(TypedDict):
+    name: str
+    ok: bool
+    problem: NotRequired[str]
+
+
+class Queue(TypedDict):
+    """
+    The jobs of a queue that could run now, but that no worker has taken yet.
+    """
+
+    name: str
+    waiting: int
+    oldestSeconds: float
+
+
+class User(TypedDict):
+    id: str
+    username: str
+    name: NotRequired[str]
+    email: NotRequired[str]
+    createdAt: str
+    seenAt: str
+    disabled: bool
+
+
+class UserList(TypedDict):
+    data: list[User]
+    nextCursor: NotRequired[str]
+
+
+class UserChange(TypedDict):
+    disabled: bool
+
+
+LimitKind: TypeAlias = Literal['questions', 'tokens', 'querySeconds', 'scannedBytes', 'storedBytes']
+
+
+LimitGroup: TypeAlias = str
+
+
+class UserLimit(TypedDict):
+    """
+    A limit of a user, of each member of a group, or, without both, of everyone.
+    """
+
+    user: NotRequired[AccountName]
+    group: NotRequired[LimitGroup]
+    kind: LimitKind
+    amount: NotRequired[int]
+
+
+class UserLimitList(TypedDict):
+    data: list[UserLimit]
+    nextCursor: NotRequired[str]
 
 
 class UsageItem(TypedDict):
@@ -348,7 +406,7 @@ class ProbableJoin(TypedDict):
 class Row(TypedDict):
     """
     Cells by column name, as typed JSON. Integers beyond 2^53, decimals that would lose digits, NaN and infinities are strings; the column's type says so.
-    Rows of an answer may carry `__metadata {score, source {file, row | page}}`, which is not a column.
+    Rows of an answer may carry `__metadata {score, source {file, row, page}}`, which is not a column; `page` is that of a row from a document.
 
     """
 
@@ -1073,6 +1131,12 @@ class ConnectionFileList(TypedDict):
     nextCursor: NotRequired[str]
 
 
+SourceChangedFiles: TypeAlias = Literal['keep', 'replace']
+
+
+SourceDeletedFiles: TypeAlias = Literal['keep', 'remove']
+
+
 AsTextItem: TypeAlias = str
 
 
@@ -1107,7 +1171,7 @@ class Schedule(TypedDict):
     jitterMinutes: int
 
 
-SourceReasonCode: TypeAlias = Literal['doubt', 'file', 'dataset', 'connection', 'credential']
+SourceReasonCode: TypeAlias = Literal['doubt', 'file', 'dataset', 'connection', 'credential', 'gone']
 
 
 SourceStatus: TypeAlias = Literal['active', 'paused', 'stopped']
@@ -1194,6 +1258,12 @@ class ErrorResponse(TypedDict):
     message: str
     error_message: str
     sub_errors: NotRequired[list[SubError]]
+
+
+class Health(TypedDict):
+    version: str
+    checks: list[HealthCheck]
+    queues: list[Queue]
 
 
 class Usage(TypedDict):
@@ -1555,6 +1625,12 @@ class NewPostgresRows(TypedDict):
 class SourceChange(TypedDict):
     active: NotRequired[bool]
     schedule: NotRequired[NewSchedule]
+    prefix: NotRequired[str]
+    pattern: NotRequired[str]
+    options: NotRequired[IngestionOptions]
+    accept: NotRequired[AcceptedDoubts]
+    changed: NotRequired[SourceChangedFiles]
+    deleted: NotRequired[SourceDeletedFiles]
 
 
 class SourceRun(TypedDict):
@@ -1798,6 +1874,8 @@ class NewSource(TypedDict):
     pattern: NotRequired[str]
     options: NotRequired[IngestionOptions]
     accept: NotRequired[AcceptedDoubts]
+    changed: NotRequired[SourceChangedFiles]
+    deleted: NotRequired[SourceDeletedFiles]
     schedule: NotRequired[NewSchedule]
     postgresql: NotRequired[NewPostgresRows]
 
@@ -1813,6 +1891,8 @@ class Source(TypedDict):
     pattern: str
     options: NotRequired[IngestionOptions]
     accept: NotRequired[list[str]]
+    changed: NotRequired[SourceChangedFiles]
+    deleted: NotRequired[SourceDeletedFiles]
     postgresql: NotRequired[PostgresRows]
     status: SourceStatus
     reason: NotRequired[str]

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+const (
+	postgresPort = 5432
+	// secretPrefix begins the names of environment variables with secrets of connections.
+	secretPrefix = "QUERN_CONNECTION_SECRET_"
+	applyCommand = "quern source apply"
+)
+
+// application is a file that is applied.
+type application struct {
+	*program
+
+	client  *api.Client
+	have    present
+	isDry   bool
+	secrets map[string]string // files with secrets, by the name of the connection in lower case
+	changes int
+}
+
+func (p *program) sourceApply() *cobra.Command {
+	var (
+		isDry bool
+		files map[string]string
+	)
+
+	command := p.act("apply FILE", "Make and change connections and sources as a YAML file says", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		text, err := os.ReadFile(args[0])
+		if err != nil {
+			return err
+		}
+
+		file, err := readConfiguration(text)
+		if err != nil {
+			return usageError{fmt.Errorf("%s: %w", args[0], err), applyCommand}
+		}
+
+		a := &application{program: p, client: client, isDry: isDry, secrets: map[string]string{}}
+		for name, path := range files {
+			a.secrets[strings.ToLower(name)] = path
+		}
+
+		if a.have, err = p.present(ctx, client); err != nil {
+			return err
+		}
+
+		return a.apply(ctx, file)
+	})
+	command.Long = `Make and change connections and sources as a YAML file says. ` + "`quern source export`" + ` writes such a file. What is missing is made, what differs is
+changed, and nothing is deleted. The same file again changes nothing.
+
+The secret of a connection that is made is read from the environment variable ` + secretPrefix + `NAME, where NAME is the name of the connection in
+capitals with _ for everything else than letters and digits, or from the file that --secret-file names.`
+	command.Example = `  quern source apply --dry-run sources.yaml
+  quern source apply --secret-file nightly=key sources.yaml`
+	flags := command.Flags()
+	flags.BoolVar(&isDry, "dry-run", false, "show what differs, and change nothing")
+	flags.StringToStringVar(&files, "secret-file", nil, "file with the secret of a connection, as CONNECTION=FILE; can be repeated")
+
+	return command
+}
+
+// apply checks everything that it can before it changes anything.
+func (a *application) apply(ctx context.Context, file configuration) error {
+	if err := a.check(file); err != nil {
+		return err
+	}
+
+	for _, wanted := range file.Connections {
+		if err := a.connection(ctx, wanted.normal()); err != nil {
+			return err
+		}
+	}
+
+	for _, wanted := range file.Sources {
+		if err := a.source(ctx, wanted); err != nil {
+			return err
+		}
+	}
+
+	if a.changes == 0 {
+		return a.done("Nothing differs.")
+	}
+
+	return nil
+}
+
+func impossible(what, name string, found []difference) error {
+	var fields []string
+	for _, d := range found {
+		fields = append(fields, d.field)
+	}
+
+	return exitError{
+		exitState, fmt.Sprintf("the %s %s cannot be changed to what the file says: %s", what, name, strings.Join(fields, ", ")),
+		"Nothing was changed. Use another name in the file, or delete the " + what + " first.",
+	}
+}
+
+// check returns an error if the file cannot be applied.
+func (a *application) check(file configuration) error {
+	known := map[string]bool{}
+	for _, c := range a.have.connections {
+		known[strings.ToLower(c.Name)] = true
+	}
+
+	seen := map[string]bool{}
+
+	for _, wanted := range file.Connections {
+		key := strings.ToLower(wanted.Name)
+		if wanted.Name == "" || seen[key] || (wanted.S3 == nil) == (wanted.Postgresql == nil) {
+			return usageError{fmt.Errorf("the connection %q must have a name of its own, and either s3 or postgresql", a.out.clean(wanted.Name)), applyCommand}
+		}
+
+		seen[key], known[key] = true, true
+
+		found := a.have.connection(wanted.Name)
+		if found == nil {
+			if _, err := a.secret(wanted.Name); err != nil {
+				return err
+			}
+
+			continue
+		}
+
+		entry := connectionEntryOf(*found).normal()
+		entry.Name = wanted.Name
+
+		if differ := differences(entry, wanted.normal()); len(differ) > 0 {
+			return impossible("connection", a.out.clean(wanted.Name), differ)
+		}
+	}
+
+	seen = map[string]bool{}
+
+	for _, wanted := range file.Sources {
+		key := strings.ToLower(wanted.Name)
+		if wanted.Name == "" || seen[key] || !known[strings.ToLower(wanted.Connection)] {
+			return usageError{fmt.Errorf("the source %q must have a name of its own, and a connection that exists or is in the file", a.out.clean(wanted.Name)), applyCommand}
+		}
+
+		seen[key] = true
+
+		if err := wanted.valid(); err != nil {
+			return usageError{fmt.Errorf("the source %q: %w", a.out.clean(wanted.Name), err), applyCommand}
+		}
+
+		differ, err := a.differences(wanted)
+		if err != nil {
+			return err
+		}
+
+		fixed := slices.DeleteFunc(differ, func(d difference) bool {
+			return !slices.Contains([]string{"connection", "dataset", "postgresql"}, d.field)
+		})
+		if len(fixed) > 0 {
+			return impossible("source", a.out.clean(wanted.Name), fixed)
+		}
+	}
+
+	return nil
+}
+
+// differences returns what differs of a source that exists.
+func (a *application) differences(wanted sourceEntry) ([]difference, error) {
+	wanted, err := wanted.normal(a.have.self)
+	if err != nil {
+		return nil, err
+	}
+
+	found := a.have.source(wanted.Name)
+	if found == nil {
+		return nil, nil
+	}
+
+	is, err := sourceEntryOf(*found, a.have.names()).normal(a.have.self)
+	if err != nil {
+		return nil, err
+	}
+
+	is.Name = wanted.Name
+	if strings.EqualFold(is.Connection, wanted.Connection) {
+		is.Connection = wanted.Connection
+	}
+
+	if strings.EqualFold(is.Dataset, wanted.Dataset) {
+		is.Dataset = wanted.Dataset
+	}
+
+	if is.Postgresql != nil && wanted.Postgresql != nil && wanted.Postgresql.Key == nil {
+		is.Postgresql.Key = nil // it was taken from the dataset
+	}
+
+	return differences(is, wanted), nil
+}
+
+// secret returns the secret of a connection that is to be made.
+func (a *application) secret(name string) (string, error) {
+	if path, isGiven := a.secrets[strings.ToLower(name)]; isGiven {
+		text, err := os.ReadFile(path)
+
+		return strings.TrimSpace(string(text)), err
+	}
+
+	variable := secretPrefix + strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return '_'
+		}
+
+		return unicode.ToUpper(r)
+	}, name)
+
+	if text := os.Getenv(variable); text != "" {
+		return text, nil
+	}
+
+	return "", usageError{fmt.Errorf("the connection %s is to be made, and its secret is missing: give --secret-file %s=FILE, or set %s", a.out.clean(name), a.out.clean(name), variable), applyCommand}
+}
+
+// tell prints what was done, or in a dry run what would be.
+func (a *application) tell(what, name, did string, differ []difference) error {
+	if did != "" {
+		a.changes++
+	}
+
+	switch {
+	case did == "":
+		did = "as in the file"
+	case a.isDry:
+		did = "would be " + did
+	}
+
+	if err := a.done("%s %s: %s", what, a.out.clean(name), did); err != nil {
+		return err
+	}
+
+	for _, d := range differ {
+		if err := a.done("  %s: %s -> %s", d.field, a.out.clean(d.is), a.out.clean(d.want)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (a *application) connection(ctx context.Context, wanted connectionEntry) error {
+	if a.have.connection(wanted.Name) != nil {
+		return a.tell("connection", wanted.Name, "", nil)
+	}
+
+	if a.isDry {
+		return a.tell("connection", wanted.Name, "made", nil)
+	}
+
+	secret, err := a.secret(wanted.Name)
+	if err != nil {
+		return err
+	}
+
+	body := api.NewConnection{Name: wanted.Name}
+
+	switch {
+	case wanted.S3 != nil:
+		body.Kind, body.S3 = api.S3, &api.NewS3Settings{
+			Endpoint: wanted.S3.Endpoint, Region: wanted.S3.Region, Bucket: wanted.S3.Bucket, Prefix: given[string](wanted.S3.Prefix), PathStyle: &wanted.S3.PathStyle,
+			AccessKeyID: wanted.S3.AccessKeyID, SecretAccessKey: secret,
+		}
+	default:
+		body.Kind, body.Postgresql = api.Postgresql, &api.NewPostgresSettings{
+			Host: wanted.Postgresql.Host, Port: &wanted.Postgresql.Port, Database: wanted.Postgresql.Database, User: wanted.Postgresql.User, Password: secret,
+			SslMode: &wanted.Postgresql.SslMode,
+		}
+	}
+
+	made, err := api.Read[api.Connection](a.client.CreateConnection(ctx, nil, body))
+	if err != nil {
+		return err
+	}
+
+	a.have.connections = append(a.have.connections, made)
+
+	return a.tell("connection", wanted.Name, "made", nil)
+}
+
+func (a *application) source(ctx context.Context, wanted sourceEntry) error {
+	found := a.have.source(wanted.Name)
+	if found == nil {
+		return a.makeSource(ctx, wanted)
+	}
+
+	differ, err := a.differences(wanted)
+
+	switch {
+	case err != nil:
+		return err
+	case len(differ) == 0:
+		return a.tell("source", wanted.Name, "", nil)
+	case a.isDry:
+		return a.tell("source", wanted.Name, "changed", differ)
+	}
+
+	if wanted, err = wanted.normal(a.have.self); err != nil {
+		return err
+	}
+
+	if _, err := api.Read[api.Source](a.client.UpdateSource(ctx, found.ID, wanted.change(differ))); err != nil {
+		return err
+	}
+
+	return a.tell("source", wanted.Name, "changed", differ)
+}
+
+// change returns the change of the fields that differ.
+func (e sourceEntry) change(differ []difference) (change api.SourceChange) {
+	for _, d := range differ {
+		switch d.field {
+		case "prefix":
+			change.Prefix = &e.Prefix
+		case "pattern":
+			change.Pattern = &e.Pattern
+		case "changed":
+			change.Changed = new(api.SourceChangedFiles(e.Changed))
+		case "deleted":
+			change.Deleted = new(api.SourceDeletedFiles(e.Deleted))
+		case "accept":
+			change.Accept = doubtCodes(e.Accept)
+			if change.Accept == nil {
+				change.Accept = &[]api.DoubtCode{}
+			}
+		case "options":
+			change.Options = e.Options
+			if change.Options == nil {
+				change.Options = &api.IngestionOptions{}
+			}
+		case "schedule":
+			change.Schedule = e.schedule()
+			if change.Schedule == nil {
+				change.Schedule = &api.NewSchedule{}
+			}
+		case "paused":
+			change.Active = new(!e.Paused)
+		}
+	}
+
+	return change
+}
+
+func (e sourceEntry) schedule() *api.NewSchedule {
+	if e.Schedule == nil {
+		return nil
+	}
+
+	return &api.NewSchedule{Cron: &e.Schedule.Cron, TimeZone: &e.Schedule.TimeZone, JitterMinutes: &e.Schedule.JitterMinutes}
+}
+
+func (a *application) makeSource(ctx context.Context, wanted sourceEntry) error {
+	if a.isDry {
+		return a.tell("source", wanted.Name, "made", nil)
+	}
+
+	at, err := datasetName(wanted.Dataset)
+	if err != nil {
+		return err
+	}
+
+	connection := a.have.connection(wanted.Connection)
+	if connection == nil {
+		return errors.New("the connection is gone")
+	}
+
+	body := api.NewSource{
+		Name: wanted.Name, ConnectionID: connection.ID, Username: &at.owner, Namespace: at.namespace, DatasetName: at.dataset, Prefix: given[string](wanted.Prefix),
+		Pattern: given[string](wanted.Pattern), Options: wanted.Options, Accept: doubtCodes(wanted.Accept), Changed: given[api.SourceChangedFiles](wanted.Changed),
+		Deleted: given[api.SourceDeletedFiles](wanted.Deleted), Postgresql: wanted.Postgresql, Schedule: wanted.schedule(),
+	}
+
+	made, err := api.Read[api.Source](a.client.CreateSource(ctx, nil, body))
+	if err != nil {
+		return err
+	}
+
+	if wanted.Paused {
+		if err := a.pause(ctx, made.ID); err != nil {
+			return err
+		}
+	}
+
+	return a.tell("source", wanted.Name, "made", nil)
+}
+
+func (a *application) pause(ctx context.Context, id uuid.UUID) error {
+	_, err := api.Read[api.Source](a.client.UpdateSource(ctx, id, api.SourceChange{Active: new(false)}))
+
+	return err
+}

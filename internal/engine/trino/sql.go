@@ -1,0 +1,3 @@
+package trino
+
+const sqlCheck = `SELECT 1`

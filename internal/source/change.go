@@ -1,0 +1,119 @@
+package source
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/ingest"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Change is a change of a source. What is nil stays.
+type Change struct {
+	Active   *bool     // false pauses it; true resumes one that is paused or stopped
+	Schedule *Schedule // the zero Schedule removes it
+
+	// What and how a source of files loads. A run in progress continues as it began.
+	Prefix, Pattern  *string
+	Options          *ingest.Options
+	Changed, Deleted *Policy
+	Accept           *[]string // also of a source of rows
+}
+
+// apply changes what and how the source loads. It returns ValidationFailed for what its kind does not have.
+func (c Change) apply(to *Source) error {
+	if to.Rows != nil && (c.Prefix != nil || c.Pattern != nil || c.Options != nil || c.Changed != nil || c.Deleted != nil) {
+		return fault.New(fault.ValidationFailed, "The source loads rows of a database: prefix, pattern, options, changed and deleted are only for a source of files.")
+	}
+
+	to.Prefix, to.Pattern, to.Options = or(c.Prefix, to.Prefix), or(c.Pattern, to.Pattern), or(c.Options, to.Options)
+	to.Changed, to.Deleted, to.Accept = or(c.Changed, to.Changed), or(c.Deleted, to.Deleted), or(c.Accept, to.Accept)
+
+	return checkPattern(to.Pattern)
+}
+
+func or[T any](wanted *T, was T) T {
+	if wanted != nil {
+		return *wanted
+	}
+
+	return was
+}
+
+// Update changes a source. A resumed source acts for the credential of the caller. Slots that passed while it was not active are left out.
+//
+// Faults: NotFound, Forbidden, ValidationFailed.
+func (s *Sources) Update(ctx context.Context, who auth.Principal, id uuid.UUID, c Change) (Source, error) {
+	return s.change(ctx, who, id, "source.update", func(tx postgres.Tx, now *Source) error {
+		was := now.Status
+
+		switch {
+		case c.Active == nil:
+		case *c.Active:
+			now.Status, now.Stop, now.token = Active, Stop{}, tokenOf(who)
+		default:
+			now.Status = Paused
+		}
+
+		if c.Schedule != nil {
+			if err := c.Schedule.check(); err != nil {
+				return err
+			}
+
+			now.Schedule = *c.Schedule
+		}
+
+		if c.Schedule != nil || now.Status != was {
+			next, err := now.plan(s.now())
+			if err != nil {
+				return err
+			}
+
+			now.next = next
+		}
+
+		if err := c.apply(now); err != nil {
+			return err
+		}
+
+		for _, store := range []func(ctx context.Context, tx postgres.Tx, s Source) error{updateStatus, updateSchedule, updateFiles} {
+			if err := store(ctx, tx, *now); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+}
+
+// change changes a source of the caller in a transaction, with an audit entry.
+func (s *Sources) change(ctx context.Context, who auth.Principal, id uuid.UUID, action string, do func(tx postgres.Tx, now *Source) error) (changed Source, err error) {
+	if err := mayRead(who); err != nil {
+		return Source{}, err
+	}
+
+	err = s.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if changed, err = present(lockSource(ctx, tx, who.Account, id)); err != nil {
+			return err
+		}
+
+		if err := who.RequireEditor(); err != nil {
+			return err
+		}
+
+		if err := do(tx, &changed); err != nil {
+			return err
+		}
+
+		return audit.WriteTx(ctx, tx, who.Audit(who.Account, s.now(), action, changed.audit()))
+	})
+	if err != nil {
+		return Source{}, err
+	}
+
+	return changed, nil
+}
