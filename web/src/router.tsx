@@ -89,7 +89,12 @@ const upload = createRoute({
   validateSearch: (search): { into?: string | undefined; session?: string | undefined } => ({ into: text(search['into']), session: text(search['session']) }),
 });
 
-const tree = root.addChildren([signIn, shell.addChildren([ask, conversation, link, data, dataset, datasetTab, upload, sql, connect, account])]);
+const sources = createRoute({ getParentRoute: () => shell, path: '/sources', component: screen(() => import('~/screens/sources/Sources')) });
+const source = createRoute({ getParentRoute: () => shell, path: '/sources/$source', component: screen(() => import('~/screens/sources/Source')) });
+
+const operation = createRoute({ getParentRoute: () => shell, path: '/operation', component: screen(() => import('~/screens/operation/Operation')) });
+
+const tree = root.addChildren([signIn, shell.addChildren([ask, conversation, link, data, dataset, datasetTab, upload, sql, sources, source, operation, connect, account])]);
 
 export function makeRouter(queries: QueryClient) {
   return createRouter({

@@ -41,6 +41,129 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/operator/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How the service is
+         * @description Only operators may call this. They are the members of the group of the issuer that the service is configured with.
+         *     The checks are those of the replica that answers. The queues are those of all replicas together.
+         */
+        get: operations["getHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operator/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List users
+         * @description Only operators may call this. All users who have signed in, in the order of their usernames.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operator/users/{username}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Disable or enable a user
+         * @description Only operators may call this. All tokens of a disabled user are refused from the next request on. What the user owns stays, and others keep the access to it
+         *     that they have. Operators cannot disable themselves.
+         */
+        patch: operations["updateUser"];
+        trace?: never;
+    };
+    "/operator/users/{username}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What a user used today and has left
+         * @description Only operators may call this.
+         */
+        get: operations["getUsageOf"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operator/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List limits
+         * @description Only operators may call this. The first page also has the limits of groups and of everyone.
+         */
+        get: operations["listLimits"];
+        /**
+         * Set a limit
+         * @description Only operators may call this. The limit applies to `user`, or to each member of `group`, or to everyone if both are absent. It replaces an earlier one, and is effective
+         *     on all replicas with the next request. The most specific limit applies: that of the user, else the highest of the user's groups, else that of everyone.
+         */
+        put: operations["setLimit"];
+        post?: never;
+        /**
+         * Remove a limit
+         * @description Only operators may call this. The next more general limit applies then.
+         */
+        delete: operations["unsetLimit"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user/tokens": {
         parameters: {
             query?: never;
@@ -2958,6 +3081,71 @@ export interface components {
             email: string;
             /** @description Groups by which things can be shared with the caller. */
             groups: string[];
+            /** @description True if the caller may call the operations for operators, else absent. */
+            operator?: boolean;
+        };
+        Health: {
+            version: string;
+            checks: components["schemas"]["HealthCheck"][];
+            queues: components["schemas"]["Queue"][];
+        };
+        HealthCheck: {
+            name: string;
+            ok: boolean;
+            /** @description Absent if there is none. */
+            problem?: string;
+        };
+        /** @description The jobs of a queue that could run now, but that no worker has taken yet. */
+        Queue: {
+            name: string;
+            /** Format: int64 */
+            waiting: number;
+            /**
+             * Format: double
+             * @description How long the oldest of them has waited.
+             */
+            oldestSeconds: number;
+        };
+        User: {
+            /** Format: uuid */
+            id: string;
+            username: string;
+            name?: string;
+            email?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the user last signed in.
+             */
+            seenAt: string;
+            disabled: boolean;
+        };
+        UserList: {
+            data: components["schemas"]["User"][];
+            nextCursor?: string;
+        };
+        UserChange: {
+            disabled: boolean;
+        };
+        /** @enum {string} */
+        LimitKind: "questions" | "tokens" | "querySeconds" | "scannedBytes" | "storedBytes";
+        /** @description A group of the issuer. */
+        LimitGroup: string;
+        /** @description A limit of a user, of each member of a group, or, without both, of everyone. */
+        UserLimit: {
+            user?: components["schemas"]["AccountName"];
+            group?: components["schemas"]["LimitGroup"];
+            kind: components["schemas"]["LimitKind"];
+            /**
+             * Format: int64
+             * @description Questions, tokens, seconds or bytes. Absent for a user or group that is exempt from a more general limit.
+             */
+            amount?: number;
+        };
+        UserLimitList: {
+            data: components["schemas"]["UserLimit"][];
+            nextCursor?: string;
         };
         Usage: {
             /** Format: date */
@@ -3173,7 +3361,10 @@ export interface components {
              * @description Absent before the first rows.
              */
             snapshotId?: string;
-            /** @description The engine that queries it. */
+            /**
+             * @description The engine that reads the rows for statements: duckdb or trino. The operator chooses it. A statement that reads at least one dataset on trino runs there as a
+             *     whole, and a few things that DuckDB can do are then QUERY_INVALID. More engines may follow.
+             */
             engine: string;
             /**
              * Format: date-time
@@ -3500,7 +3691,7 @@ export interface components {
         };
         /**
          * @description Cells by column name, as typed JSON. Integers beyond 2^53, decimals that would lose digits, NaN and infinities are strings; the column's type says so.
-         *     Rows of an answer may carry `__metadata {score, source {file, row | page}}`, which is not a column.
+         *     Rows of an answer may carry `__metadata {score, source {file, row, page}}`, which is not a column; `page` is that of a row from a document.
          */
         Row: {
             [key: string]: unknown;
@@ -3651,7 +3842,7 @@ export interface components {
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             /** @enum {string} */
             mode: "append" | "replace" | "merge";
-            /** @description The columns by which rows are merged. */
+            /** @description The columns by which rows are merged. None if a source replaces all rows of a file that has changed. */
             key?: string[];
             dryRun: boolean;
             /** Format: uuid */
@@ -5071,9 +5262,23 @@ export interface components {
             pattern?: string | null;
             options?: components["schemas"]["IngestionOptions"] | null;
             accept?: components["schemas"]["AcceptedDoubts"];
+            changed?: components["schemas"]["SourceChangedFiles"] | null;
+            deleted?: components["schemas"]["SourceDeletedFiles"] | null;
             schedule?: components["schemas"]["NewSchedule"] | null;
             postgresql?: components["schemas"]["NewPostgresRows"];
         };
+        /**
+         * @description What happens if a loaded file has another content. `keep`, the default: its rows stay, and the run tells it. `replace`: the new content replaces the rows of the file, in one
+         *     snapshot.
+         * @enum {string}
+         */
+        SourceChangedFiles: "keep" | "replace";
+        /**
+         * @description What happens if a loaded file is gone. `keep`, the default: its rows stay, and the run tells it. `remove`: its rows are removed. If there is no file at all, the source stops
+         *     instead.
+         * @enum {string}
+         */
+        SourceDeletedFiles: "keep" | "remove";
         /** @description The rows of a database that a source loads. Either `table` or `query`. */
         NewPostgresRows: {
             /** @description Schema of the table, written exactly; `public` if absent. */
@@ -5114,6 +5319,17 @@ export interface components {
             active?: boolean | null;
             /** @description The new schedule; `{}` removes the schedule. */
             schedule?: components["schemas"]["NewSchedule"] | null;
+            /** @description Files that are no longer found are left alone: their rows stay, and no run tells about them. */
+            prefix?: string | null;
+            /** @description As `prefix`. `*` for all files. */
+            pattern?: string | null;
+            /** @description All options, for files that are loaded from now on. */
+            options?: components["schemas"]["IngestionOptions"] | null;
+            accept?: components["schemas"]["AcceptedDoubts"];
+            /** @description The next run also replaces files that changed before. */
+            changed?: components["schemas"]["SourceChangedFiles"] | null;
+            /** @description The next run also removes the rows of files that were gone before. */
+            deleted?: components["schemas"]["SourceDeletedFiles"] | null;
         };
         /** @description When the source runs by itself. Without `cron` never. */
         NewSchedule: {
@@ -5138,10 +5354,10 @@ export interface components {
         };
         /**
          * @description `doubt`: a file or the rows wait for somebody; `file`: a file or the rows cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
-         *     or the account is no longer valid. Later releases add codes.
+         *     or the account is no longer valid; `gone`: no file is left, and the rows of all files would be removed. Later releases add codes.
          * @enum {string}
          */
-        SourceReasonCode: "doubt" | "file" | "dataset" | "connection" | "credential";
+        SourceReasonCode: "doubt" | "file" | "dataset" | "connection" | "credential" | "gone";
         /**
          * @description `paused` by its owner, or `stopped` by the service until somebody decides.
          * @enum {string}
@@ -5162,6 +5378,8 @@ export interface components {
             options?: components["schemas"]["IngestionOptions"];
             /** @description The codes of doubts that do not stop the source. */
             accept?: string[];
+            changed?: components["schemas"]["SourceChangedFiles"];
+            deleted?: components["schemas"]["SourceDeletedFiles"];
             postgresql?: components["schemas"]["PostgresRows"];
             status: components["schemas"]["SourceStatus"];
             /** @description Why the source is stopped. */
@@ -5208,12 +5426,12 @@ export interface components {
             bytes: number;
             /**
              * Format: int64
-             * @description Loaded files whose content is another one now. They are not loaded again.
+             * @description Loaded files whose content is another one now. With `keep` their rows stay.
              */
             changed: number;
             /**
              * Format: int64
-             * @description Loaded files that are gone. Their rows stay.
+             * @description Loaded files that are gone. With `keep` their rows stay.
              */
             deleted: number;
             /** @description The first files that are changed or deleted, and the first columns that have become text. */
@@ -5977,6 +6195,266 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Usage"];
                 };
+            };
+        };
+    };
+    getHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The version, the checks and the queues. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": "v0.1.0",
+                     *       "checks": [
+                     *         {
+                     *           "name": "database",
+                     *           "ok": true
+                     *         },
+                     *         {
+                     *           "name": "object store",
+                     *           "ok": false,
+                     *           "problem": "the object store refused the connection"
+                     *         }
+                     *       ],
+                     *       "queues": [
+                     *         {
+                     *           "name": "run",
+                     *           "waiting": 2,
+                     *           "oldestSeconds": 1.5
+                     *         },
+                     *         {
+                     *           "name": "ingest",
+                     *           "waiting": 0,
+                     *           "oldestSeconds": 0
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of users. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01",
+                     *           "username": "ada",
+                     *           "name": "Ada Byron",
+                     *           "email": "ada@example.org",
+                     *           "createdAt": "2026-11-15T09:30:00Z",
+                     *           "seenAt": "2026-11-18T08:00:00Z",
+                     *           "disabled": false
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserList"];
+                };
+            };
+        };
+    };
+    updateUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "disabled": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["UserChange"];
+            };
+        };
+        responses: {
+            /** @description The user is changed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            409: components["responses"]["Conflict"];
+        };
+    };
+    getUsageOf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As for the user in `GET /user/usage`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "date": "2026-11-15",
+                     *       "resetsAt": "2026-11-16T00:00:00Z",
+                     *       "items": [
+                     *         {
+                     *           "kind": "storedBytes",
+                     *           "used": 1048576
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+        };
+    };
+    listLimits: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of limits. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "group": "analysts",
+                     *           "kind": "questions",
+                     *           "amount": 1000
+                     *         },
+                     *         {
+                     *           "kind": "questions",
+                     *           "amount": 200
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserLimitList"];
+                };
+            };
+        };
+    };
+    setLimit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "group": "analysts",
+                 *       "kind": "questions",
+                 *       "amount": 1000
+                 *     }
+                 */
+                "application/json": components["schemas"]["UserLimit"];
+            };
+        };
+        responses: {
+            /** @description The limit is set. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "group": "analysts",
+                     *       "kind": "questions",
+                     *       "amount": 1000
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserLimit"];
+                };
+            };
+        };
+    };
+    unsetLimit: {
+        parameters: {
+            query: {
+                kind: components["schemas"]["LimitKind"];
+                user?: components["schemas"]["AccountName"];
+                group?: components["schemas"]["LimitGroup"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The limit is removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { Keyboard, LogOut, type LucideIcon, MessageSquareText, Moon, Plug, SquareTerminal, Sun, Table2, Upload, UserRound } from 'lucide-react';
+import { CloudDownload, Keyboard, LogOut, type LucideIcon, MessageSquareText, Moon, Plug, SquareTerminal, Sun, Table2, Upload, UserRound } from 'lucide-react';
 import { type ReactNode, type Ref, useDeferredValue, useEffect, useImperativeHandle, useRef, useState } from 'react';
 import { conversations, datasets } from '~/api/queries';
 import { auth } from '~/auth/auth';
@@ -65,6 +65,7 @@ export default function PaletteList({ onClose, onKeys, ...rest }: Field & { onCl
         [Table2, t.nav.data, go('/data')],
         [Upload, t.nav.upload, go('/upload')],
         [SquareTerminal, t.nav.sql, go('/sql')],
+        [CloudDownload, t.nav.sources, go('/sources')],
         [Plug, t.nav.connect, go('/connect')],
         [UserRound, t.nav.account, go('/account')],
       ]),

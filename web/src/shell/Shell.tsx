@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { Keyboard, LogOut, type LucideIcon, MessageSquareText, Moon, MoreHorizontal, Plug, Search, SquareTerminal, Sun, SunMoon, Table2, Upload, UserRound } from 'lucide-react';
+import { CloudDownload, Gauge, Keyboard, LogOut, type LucideIcon, MessageSquareText, Moon, MoreHorizontal, Plug, Search, SquareTerminal, Sun, SunMoon, Table2, Upload, UserRound } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { me } from '~/api/queries';
 import { auth, onSessionEnd } from '~/auth/auth';
@@ -25,12 +25,22 @@ const places: Place[] = [
   { to: '/data', label: t.nav.data, icon: Table2, matches: (path) => path.startsWith('/data') },
   { to: '/upload', label: t.nav.upload, icon: Upload, matches: (path) => path.startsWith('/upload') },
   { to: '/sql', label: t.nav.sql, icon: SquareTerminal, matches: (path) => path.startsWith('/sql') },
+  { to: '/sources', label: t.nav.sources, icon: CloudDownload, matches: (path) => path.startsWith('/sources') },
   { to: '/connect', label: t.nav.connect, icon: Plug, matches: (path) => path.startsWith('/connect') },
 ];
+/** Only for operators. */
+const operation: Place = { to: '/operation', label: t.nav.operation, icon: Gauge, matches: (path) => path.startsWith('/operation') };
+
+function usePlaces(): Place[] {
+  const { data } = useQuery(me);
+  return data?.operator ? [...places, operation] : places;
+}
+
 /** Those that the bottom bar of a phone has room for; the rest is in its menu. */
 const main = 4;
 
 export function Shell() {
+  const places = usePlaces();
   const [palette, setPalette] = useState(false);
   const [keys, setKeys] = useState(false);
   const content = useRef<HTMLElement>(null);
@@ -186,6 +196,7 @@ function Account({ here, onKeys }: { here: boolean; onKeys: () => void }) {
 function MobileMenu({ here, onSearch }: { here: boolean; onSearch: () => void }) {
   const navigate = useNavigate();
   const themes = useThemeItems();
+  const places = usePlaces();
   return (
     <Menu
       side="top"

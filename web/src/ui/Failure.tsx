@@ -9,7 +9,7 @@ import { frame } from './Page';
 import { wordsOf } from './words';
 
 /** What went wrong, what to do about it, and the id by which the operator finds it in the logs. */
-export function Failure({ error, what, onRetry, className }: { error: unknown; /** What could not be done, in a sentence. */ what?: string; onRetry?: (() => void) | undefined; className?: string }) {
+export function Failure({ error, what, next, onRetry, className }: { error: unknown; /** What could not be done, in a sentence. */ what?: string; /** What to do, if it is not what the code of the error says. */ next?: string | undefined; onRetry?: (() => void) | undefined; className?: string }) {
   const known = error instanceof ApiError ? error : undefined;
   const faults = known?.subErrors ?? [];
   return (
@@ -28,7 +28,7 @@ export function Failure({ error, what, onRetry, className }: { error: unknown; /
             ))}
           </ul>
         )}
-        <p className="mt-1 text-text-2">{known ? t.failure.next[known.code] : t.failure.unexpectedNext}</p>
+        <p className="mt-1 text-text-2">{next ?? (known ? t.failure.next[known.code] : t.failure.unexpectedNext)}</p>
         {(onRetry || known?.requestId) && (
           <div className="mt-3 flex flex-wrap items-center gap-x-4 gap-y-2">
             {onRetry && (

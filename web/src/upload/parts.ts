@@ -51,7 +51,7 @@ export function nameFor(filename: string): string {
   const plain = filename
     .split(/[\\/]/)
     .at(-1)!
-    .replace(/(\.(csv|tsv|txt|json|ndjson|jsonl|parquet|xlsx|xlsm|gz|zst|bz2|zip))+$/i, '')
+    .replace(/(\.(csv|tsv|txt|json|ndjson|jsonl|parquet|xlsx|xlsm|pdf|docx|html?|md|eml|gz|zst|bz2|zip))+$/i, '')
     .toLowerCase()
     .replace(/[äöüßæø]/g, (letter) => german[letter] ?? letter)
     .normalize('NFKD')

@@ -17,7 +17,7 @@ import { Failure, RouteFailure } from '~/ui/Failure';
 import { Menu } from '~/ui/Menu';
 import { Page, useTitle } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
-import { Updated } from '~/ui/Time';
+import { Ago, Updated } from '~/ui/Time';
 import { say } from '~/ui/toast';
 import { AddRows } from './AddRows';
 import { Columns } from './Columns';
@@ -93,6 +93,12 @@ export default function Dataset() {
               head.data && count(head.data.metadata.columns.length, 'column'),
               size !== undefined && formatBytes(size),
               entry.data && <Updated time={entry.data.updatedAt} />,
+              head.data?.metadata.refreshedAt && (
+                <span title={t.dataset.refreshedTitle}>
+                  {t.dataset.refreshed} <Ago time={head.data.metadata.refreshedAt} />
+                </span>
+              ),
+              head.data?.metadata.engine === 'trino' && <span title={t.dataset.onTrinoTitle}>{t.dataset.onTrino}</span>,
             ]}
           />
           {entry.data && entry.data.role !== 'owner' && <Badge tone="info">{t.common.roles[entry.data.role]}</Badge>}

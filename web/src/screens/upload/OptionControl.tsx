@@ -13,10 +13,11 @@ const texty: OptionName[] = ['delimiter', 'quote', 'header', 'skipRows', 'encodi
 
 /** The options that mean something for files with these names; all of them if a name says nothing. */
 export function optionsFor(names: readonly string[]): OptionName[] {
-  const kinds = new Set(names.map((name) => /\.(csv|tsv|txt|xlsx|json|ndjson|jsonl|parquet)(\.(gz|zst|bz2|zip))?$/i.exec(name)?.[1]?.toLowerCase() ?? ''));
+  const kinds = new Set(names.map((name) => /\.(csv|tsv|txt|xlsx|json|ndjson|jsonl|parquet|pdf|docx|html?|md|eml)(\.(gz|zst|bz2|zip))?$/i.exec(name)?.[1]?.toLowerCase() ?? ''));
   const all = (...of: string[]) => [...kinds].every((kind) => of.includes(kind));
   if (all('csv', 'tsv', 'txt')) return texty;
   if (all('xlsx')) return ['sheet', 'header', 'skipRows', 'decimal', 'thousands', 'dateFormat', 'nullValues'];
+  if (all('pdf', 'docx', 'htm', 'html', 'md', 'eml')) return ['decimal', 'thousands', 'dateFormat', 'nullValues', 'encoding'];
   if (all('json', 'ndjson', 'jsonl')) return ['rowsAt', 'encoding', 'dateFormat', 'nullValues'];
   return optionNames;
 }

@@ -1,0 +1,162 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useId, useRef, useState } from 'react';
+import { api, newKey, type Schemas, take } from '~/api/client';
+import { ApiError } from '~/api/errors';
+import { t } from '~/texts';
+import { Button } from '~/ui/Button';
+import { Dialog } from '~/ui/Dialog';
+import { Failure } from '~/ui/Failure';
+import { Field, Input } from '~/ui/Field';
+import { Segments } from '~/ui/Segments';
+import { say } from '~/ui/toast';
+import { connections } from './queries';
+
+const texts = t.sources.connection;
+
+type Kind = Schemas['ConnectionKind'];
+type Values = Record<'name' | 'endpoint' | 'region' | 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey' | 'host' | 'port' | 'database' | 'user' | 'password', string>;
+type Name = keyof Values;
+
+const empty: Values = { name: '', endpoint: '', region: '', bucket: '', prefix: '', accessKeyId: '', secretAccessKey: '', host: '', port: '5432', database: '', user: '', password: '' };
+const optional: Name[] = ['prefix'];
+const fieldsOf: Record<Kind, Name[]> = {
+  s3: ['endpoint', 'region', 'bucket', 'prefix', 'accessKeyId', 'secretAccessKey'],
+  postgresql: ['host', 'port', 'database', 'user', 'password'],
+};
+const secret: Name[] = ['secretAccessKey', 'password'];
+
+function bodyOf(kind: Kind, values: Values, pathStyle: boolean, plain: boolean): Schemas['NewConnection'] {
+  const { name, endpoint, region, bucket, prefix, accessKeyId, secretAccessKey, host, port, database, user, password } = values;
+  return kind === 's3'
+    ? { name, kind, s3: { endpoint, region, bucket, ...(prefix && { prefix }), pathStyle, accessKeyId, secretAccessKey } }
+    : { name, kind, postgresql: { host, port: Number(port), database, user, password, ...(plain && { sslMode: 'disable' as const }) } };
+}
+
+/** Asks for the address and the credentials of another system. The service tries them before it stores anything. */
+export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade: (id: string) => void }) {
+  const queries = useQueryClient();
+  const form = useId();
+  const key = useRef(newKey());
+  const [kind, setKind] = useState<Kind>('s3');
+  const [values, setValues] = useState(empty);
+  const [pathStyle, setPathStyle] = useState(false);
+  const [plain, setPlain] = useState(false);
+  const [asked, setAsked] = useState(false);
+  const create = useMutation({
+    mutationFn: (body: Schemas['NewConnection']) => take(api.POST('/connections', { params: { header: { 'Idempotency-Key': key.current } }, body })),
+    onSuccess: async (made) => {
+      await queries.invalidateQueries({ queryKey: connections.queryKey, exact: true });
+      onMade(made.id);
+      say(texts.done(made.name));
+    },
+    onError: () => {
+      // Another try with other values is another intention.
+      key.current = newKey();
+    },
+  });
+  const names: Name[] = ['name', ...fieldsOf[kind]];
+  const missing = (name: Name) => !optional.includes(name) && values[name].trim() === '';
+  const error = create.error instanceof ApiError ? create.error : undefined;
+  const faultOf = (name: Name) => (asked && missing(name) ? texts.missing : (error?.field(name) ?? error?.field(`${kind}.${name}`)));
+  const known = names.some((name) => faultOf(name));
+  const input = (name: Name, className?: string) => (
+    <Field key={name} label={texts[name]} help={texts.help[name]} fault={faultOf(name)} {...(className && { className })}>
+      {(field) => (
+        <Input
+          {...field}
+          type={secret.includes(name) ? 'password' : 'text'}
+          inputMode={name === 'port' ? 'numeric' : undefined}
+          autoComplete={secret.includes(name) ? 'new-password' : 'off'}
+          spellCheck={false}
+          value={values[name]}
+          placeholder={texts.placeholders[name]}
+          onChange={(event) => setValues({ ...values, [name]: event.target.value })}
+        />
+      )}
+    </Field>
+  );
+  const tick = (checked: boolean, onChange: (checked: boolean) => void, label: string, help: string) => (
+    <label className="flex items-start gap-3">
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.target.checked)} className="mt-1 accent-accent" />
+      <span>
+        <span className="block">{label}</span>
+        <span className="block text-xs text-text-3">{help}</span>
+      </span>
+    </label>
+  );
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={texts.title}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.common.cancel}</Button>
+          <Button look="primary" type="submit" form={form} busy={create.isPending}>
+            {texts.create}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id={form}
+        noValidate
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsked(true);
+          if (names.some(missing) || create.isPending) return;
+          const trimmed = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, secret.includes(name as Name) ? value : value.trim()])) as Values;
+          create.mutate(bodyOf(kind, trimmed, pathStyle, plain));
+        }}
+      >
+        <p className="text-text-2">{texts.lead}</p>
+        <div className="flex">
+          <Segments
+            label={texts.kind}
+            value={kind}
+            options={[
+              ['s3', t.sources.kinds.s3],
+              ['postgresql', t.sources.kinds.postgresql],
+            ]}
+            onChange={(next) => {
+              setKind(next);
+              setAsked(false);
+              create.reset();
+            }}
+          />
+        </div>
+        {input('name')}
+        {kind === 's3' ? (
+          <>
+            {input('endpoint')}
+            <div className="grid items-start gap-4 sm:grid-cols-2">
+              {input('region')}
+              {input('bucket')}
+            </div>
+            {input('prefix')}
+            <div className="grid items-start gap-4 sm:grid-cols-2">
+              {input('accessKeyId')}
+              {input('secretAccessKey')}
+            </div>
+            {tick(pathStyle, setPathStyle, texts.pathStyle, texts.pathStyleHelp)}
+          </>
+        ) : (
+          <>
+            <div className="grid items-start gap-4 sm:grid-cols-[1fr_120px]">
+              {input('host')}
+              {input('port')}
+            </div>
+            {input('database')}
+            <div className="grid items-start gap-4 sm:grid-cols-2">
+              {input('user')}
+              {input('password')}
+            </div>
+            {tick(plain, setPlain, texts.plain, texts.plainHelp)}
+          </>
+        )}
+        {create.isError && !known && <Failure error={create.error} next={error?.code === 'FORBIDDEN' ? texts.forbidden : undefined} />}
+      </form>
+    </Dialog>
+  );
+}

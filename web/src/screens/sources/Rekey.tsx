@@ -1,0 +1,66 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useId, useState } from 'react';
+import { api, take } from '~/api/client';
+import { t } from '~/texts';
+import { Button } from '~/ui/Button';
+import { Dialog } from '~/ui/Dialog';
+import { Failure } from '~/ui/Failure';
+import { Field, Input } from '~/ui/Field';
+import { say } from '~/ui/toast';
+import { type Connection, connections } from './queries';
+
+const texts = t.sources.rekey;
+const fields = t.sources.connection;
+
+/** Replaces the credentials of a connection. The service tries them first and keeps the old ones if they do not work. */
+export function Rekey({ connection, onClose }: { connection: Connection; onClose: () => void }) {
+  const queries = useQueryClient();
+  const form = useId();
+  const [id, setId] = useState(connection.s3?.accessKeyId ?? '');
+  const [secret, setSecret] = useState('');
+  const change = useMutation({
+    mutationFn: () =>
+      take(
+        api.PATCH('/connections/{connectionId}', {
+          params: { path: { connectionId: connection.id } },
+          body: connection.s3 ? { accessKeyId: id.trim(), secretAccessKey: secret } : { password: secret },
+        }),
+      ),
+    onSuccess: async () => {
+      onClose();
+      say(texts.done(connection.name));
+      await queries.invalidateQueries({ queryKey: connections.queryKey, exact: true });
+    },
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={texts.title(connection.name)}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.common.cancel}</Button>
+          <Button look="primary" type="submit" form={form} busy={change.isPending} disabled={secret === '' || (connection.s3 !== undefined && id.trim() === '')}>
+            {texts.save}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id={form}
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          change.mutate();
+        }}
+      >
+        <p className="text-text-2">{texts.lead}</p>
+        {connection.s3 && <Field label={fields.accessKeyId}>{(field) => <Input {...field} value={id} autoComplete="off" spellCheck={false} onChange={(event) => setId(event.target.value)} />}</Field>}
+        <Field label={connection.s3 ? fields.secretAccessKey : fields.password}>
+          {(field) => <Input {...field} type="password" value={secret} autoComplete="new-password" onChange={(event) => setSecret(event.target.value)} />}
+        </Field>
+        {change.isError && <Failure error={change.error} />}
+      </form>
+    </Dialog>
+  );
+}
