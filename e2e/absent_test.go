@@ -35,7 +35,7 @@ func (a *answer) comparable(oldnew ...string) *answer {
 	other.body = strings.NewReplacer(oldnew...).Replace(a.body)
 	other.header = a.header.Clone()
 
-	for _, name := range []string{"X-Request-Id", "Date", "Content-Length"} {
+	for _, name := range []string{"X-Request-Id", "Traceparent", "Date", "Content-Length"} {
 		other.header.Del(name)
 	}
 

@@ -119,7 +119,7 @@ func newCallers(t *testing.T, s *service, key *signer) map[string]string {
 		"hs256":    signedWithPublicKey(t, key),
 		"id":       changed("typ", "ID"),
 		"disabled": disabled, "revoked": revoked, "lapsed": lapsed, "restricted": restricted,
-		"stranger": key.token("stranger"), "viewer": viewer, "editor": editor, "owner": all,
+		"stranger": key.token("stranger"), "viewer": viewer, "editor": editor, "owner": all, "operator": key.operator("operator"),
 	}
 }
 

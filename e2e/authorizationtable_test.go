@@ -13,8 +13,9 @@ package e2e
 //	stranger    a signed-in user to whom nothing is shared
 //	viewer      … editor: users with that role on the namespace … owner: an API token of the owner with that role;
 //	            if the path names no user, all three are API tokens of the owner
+//	operator    an operator; the same as stranger if a row does not say so
 func authorizationTable() (columns string, rows []authorizationRow) {
-	columns = "        no  garbage expired early audience issuer none hs256 id  disabled revoked lapsed restricted stranger viewer editor owner"
+	columns = "        no  garbage expired early audience issuer none hs256 id  disabled revoked lapsed restricted stranger viewer editor owner operator"
 
 	return columns, []authorizationRow{
 		{operation: "GET /docs", statuses: "" +
@@ -27,6 +28,20 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /user/usage", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "GET /operator/health", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        403      403    403    403   200"},
+		{operation: "GET /operator/users", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        403      403    403    403   200"},
+		{operation: "PATCH /operator/users/{username}", body: `{"disabled": false}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        403      403    403    403   204"},
+		{operation: "GET /operator/users/{username}/usage", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        403      403    403    403   200"},
+		{operation: "GET /operator/limits", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        403      403    403    403   200"},
+		{operation: "PUT /operator/limits", body: `{"group": "nobody", "kind": "questions", "amount": 1}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        403      403    403    403   200"},
+		{operation: "DELETE /operator/limits", query: "?kind=tokens&group=nobody", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        403      403    403    403   404"},
 		{operation: "GET /user/tokens", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
 		{operation: "POST /user/tokens", body: `{"name": "x"}`, statuses: "" +

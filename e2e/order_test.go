@@ -38,6 +38,9 @@ func operations() []operation {
 	return list
 }
 
+// forOperators reports whether only operators may call the operation.
+func (o operation) forOperators() bool { return o.Extensions["x-quern-operator"] == true }
+
 func (o operation) public() bool { return o.Security != nil && len(*o.Security) == 0 }
 
 // schema returns the schema of the body, or nil if the operation has no body or reads it by the rules of another protocol.
@@ -125,7 +128,7 @@ const (
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), fmt.Sprintf("QUERN_INGEST_MAX_BODY=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000", scripted)
+	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), fmt.Sprintf("QUERN_INGEST_MAX_BODY=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000", scripted, withOperators)
 	key := s.newKey()
 
 	// The body of rows is read after the dataset was found, by a sealed process.
@@ -139,6 +142,10 @@ func TestOrderOfChecks(t *testing.T) {
 			token := key.token("checker")
 			if operation.isRows() {
 				token = key.token("reader")
+			}
+
+			if operation.forOperators() {
+				token = key.operator("operator")
 			}
 
 			checkQuery(t, s, operation, token)

@@ -348,6 +348,7 @@ func TestScenarios(t *testing.T) {
 
 		for _, header := range []http.Header{foreign.header, missing.header} {
 			header.Del("X-Request-ID")
+			header.Del("Traceparent")
 			header.Del("Date")
 		}
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,7 +47,17 @@ func TestSourceCommands(t *testing.T) {
 	require.Contains(t, shown, "orders loads in/*.csv into ada/shop/orders: stopped")
 	require.Contains(t, c.run("source", "list"), "stopped")
 
+	require.Equal(t, 2, c.try("source", "change", "orders").code)
+	require.Equal(t, 7, c.try("source", "change", "orders", "--changed", "remove").code)
+	require.Contains(t, c.run("source", "change", "orders", "--changed", "replace", "--deleted", "remove", "--pattern", "a*"), "The next run uses it.")
+	require.Contains(t, c.run("source", "show", "orders"), "Changed files: replace rows. Deleted files: remove rows.")
 	require.Contains(t, c.run("source", "resume", "orders"), "active")
+	waiting := regexp.MustCompile(`show ada/shop/orders ([0-9a-f-]{36})`).FindStringSubmatch(stopped.err)
+	require.Len(t, waiting, 2, stopped.err)
+	c.run("ingestion", "cancel", "shop/orders", waiting[1])
+	require.Contains(t, c.run("source", "run", "orders"), "Loaded 1 file with 1 row.\n")
+	require.Contains(t, c.run("query", "-n", "shop", "SELECT sum(total) AS s FROM orders", "-o", "ndjson"), `{"s":6}`)
+	require.Contains(t, c.run("source", "change", "orders", "--changed", "keep", "--deleted", "keep", "--pattern", "*.csv"), "The next run uses it.")
 	require.Contains(t, c.run("source", "schedule", "orders", "--schedule", "0 3 * * *", "--time-zone", "Europe/Vienna", "--jitter", "10m"), "The source runs next at ")
 	shown = c.run("source", "show", "orders")
 	require.Contains(t, shown, "Schedule: 0 3 * * * in Europe/Vienna, up to 10 minutes later\nNext run: ")

@@ -3,8 +3,10 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,9 +29,9 @@ func TestSourceKillLoop(t *testing.T) {
 	bearer := value(t, call(t, http.MethodPost, one.url+"/user/tokens", one.newKey().token("ada"), `{"name": "loader"}`))
 	l := &sourceLoop{loadLoop: &loadLoop{t: t, store: store, replicas: []*service{one, two}, killed: map[string]int{}}}
 
-	for range 2 {
-		l.sources = append(l.sources, newSource(t, one, "ada", bearer, `, "accept": ["all"]`))
-	}
+	// The first source keeps what it has loaded; the second one follows its files.
+	l.sources = append(l.sources, newSource(t, one, "ada", bearer, `, "accept": ["all"]`),
+		newSource(t, one, "ada", bearer, `, "accept": ["all"], "changed": "replace", "deleted": "remove"`))
 
 	l.runAll(loops(100))
 
@@ -37,15 +39,15 @@ func TestSourceKillLoop(t *testing.T) {
 		l.requireEnd(o)
 	}
 
-	t.Logf("%d files, %d runs; killed: %v", l.files, l.runs, l.killed)
+	t.Logf("%d files, %d changes and deletions, %d runs; killed: %v", l.files, l.changes, l.runs, l.killed)
 }
 
 // sourceLoop is the state of the test.
 type sourceLoop struct {
 	*loadLoop
 
-	sources     []*sourceOf
-	files, runs int
+	sources              []*sourceOf
+	files, runs, changes int
 }
 
 // runAll adds files and runs the sources while processes are killed.
@@ -58,9 +60,13 @@ func (l *sourceLoop) runAll(files int) {
 
 	for i := range files {
 		o := l.sources[i%len(l.sources)]
-		o.there.put(fmt.Sprintf("%03d.csv", i), o.numbers(1+i%5))
+		o.put(fmt.Sprintf("%03d.csv", i), 1+i%5)
 
 		l.files++
+
+		if o == l.sources[1] {
+			l.touch(o)
+		}
 
 		for _, o := range l.sources {
 			l.tryRun(o)
@@ -71,6 +77,27 @@ func (l *sourceLoop) runAll(files int) {
 
 	enough()
 	killing.Wait()
+}
+
+// touch changes or deletes files that were written before, and sometimes brings one back.
+func (l *sourceLoop) touch(o *sourceOf) {
+	for range rand.N(3) {
+		paths := slices.Sorted(maps.Keys(o.files))
+		path := paths[rand.N(len(paths))]
+
+		switch kind := rand.N(3); {
+		case kind == 0 && len(paths) > 3: // if no file is left, the source stops
+			o.remove(path)
+
+			o.gone = append(o.gone, path)
+		case kind == 1 && len(o.gone) > 0:
+			o.put(o.gone[rand.N(len(o.gone))], 1+rand.N(4))
+		default:
+			o.put(path, 1+rand.N(4))
+		}
+
+		l.changes++
+	}
 }
 
 // tryRun asks a random replica to run a source. The answer may be lost, and a run may be in progress.
@@ -152,6 +179,10 @@ func (l *sourceLoop) requireEnd(o *sourceOf) {
 	last := o.get().LastRun
 	require.Equal(l.t, "completed", last.Status, last.Reason)
 	o.requireModel()
+
+	if o == l.sources[1] {
+		return // a file that has changed is counted more than once
+	}
 
 	withDatabase(l.t, o.s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
 		var files, rows, states int

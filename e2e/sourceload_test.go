@@ -94,7 +94,9 @@ type sourceOf struct {
 
 	id    string
 	there *place
-	model map[int64]int // how often each value occurs
+	model map[int64]int      // how often each value occurs
+	files map[string][]int64 // values of the files, for a source that follows them
+	gone  []string           // files that were removed
 	next  int64
 }
 
@@ -102,7 +104,7 @@ type sourceOf struct {
 func newSource(t *testing.T, s *service, owner, bearer, more string) *sourceOf {
 	t.Helper()
 
-	o := &sourceOf{filled: &filled{t, s, bearer, owner, "n-" + uuid.NewString(), "orders"}, there: newBucket(t), model: map[int64]int{}}
+	o := &sourceOf{filled: &filled{t, s, bearer, owner, "n-" + uuid.NewString(), "orders"}, there: newBucket(t), model: map[int64]int{}, files: map[string][]int64{}}
 	connection := s.connect(t, bearer, "c-"+uuid.NewString(), o.there)
 
 	var made sourced
@@ -174,8 +176,13 @@ func (o *sourceOf) ended(id string) sourceRun {
 
 func (o *sourceOf) set(active bool) {
 	o.t.Helper()
+	o.change(fmt.Sprintf(`{"active": %t}`, active))
+}
 
-	answer := call(o.t, http.MethodPatch, o.s.url+"/sources/"+o.id, o.bearer, fmt.Sprintf(`{"active": %t}`, active))
+func (o *sourceOf) change(body string) {
+	o.t.Helper()
+
+	answer := call(o.t, http.MethodPatch, o.s.url+"/sources/"+o.id, o.bearer, body)
 	require.Equal(o.t, http.StatusOK, answer.status, answer.body)
 }
 
@@ -206,7 +213,8 @@ func TestSources(t *testing.T) {
 
 	for name, test := range map[string]func(t *testing.T, s *service, key *signer){
 		"a prefix that grows": sourcesGrow, "a doubt": sourcesDoubt, "what others may": sourcesRights, "one run at a time": sourcesOnce,
-		"what is refused": sourcesRefused,
+		"what is refused":          sourcesRefused,
+		"files that change and go": sourcesFollow, "a key, restored snapshots and compacted files": sourcesFollowMore,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,7 @@ test('every screen is accessible in both themes and fits a phone', async ({ page
   await accessible(page, 'signin');
   await signIn(page, 'ada');
   const trips = `/data/ada/${space}/trips`;
-  const screens = ['/data', '/upload', trips, `${trips}/rows`, `${trips}/definition`, `${trips}/loads`, `${trips}/history`, `${trips}/sharing`, `${trips}/audit`, `${trips}/settings`];
+  const screens = ['/data', '/upload', trips, `${trips}/rows`, `${trips}/definition`, `${trips}/loads`, `${trips}/history`, `${trips}/sharing`, `${trips}/audit`, `${trips}/settings`, '/sources'];
   for (const screen of screens) {
     await page.goto(screen);
     await expect(page.locator('#content h1')).toBeVisible();

@@ -76,6 +76,7 @@ function addresses(dataset: string, conversation: string): Record<string, string
     data: '/data',
     ...(dataset && Object.fromEntries(parts.map((part) => [`dataset-${part}`, `/data/${dataset}/${part}`]))),
     sql: '/sql',
+    sources: '/sources',
     connect: '/connect',
     account: '/account',
   };

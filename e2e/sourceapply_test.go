@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/stack"
+)
+
+// TestSourceApply exports what one person has, and applies it as another one.
+func TestSourceApply(t *testing.T) {
+	t.Parallel()
+
+	s := start(t)
+	key := s.newKey()
+	terminal := func(name string) *cli {
+		return s.signedIn(t, value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token(name), `{"name": "terminal", "role": "owner"}`)))
+	}
+	ada, bob := terminal("ada"), terminal("bob")
+	there := newBucket(t)
+	secret := stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+
+		return path
+	}
+
+	made := ada.feed(secret+"\n", "connection", "create", "nightly", "--endpoint", there.endpoint, "--region", stack.Env(t, "QUERN_TEST_S3_REGION"),
+		"--bucket", there.bucket, "--prefix", there.prefix, "--path-style", "--access-key-id", stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"))
+	require.Zero(t, made.code, made.err)
+	ada.run("source", "add", "orders", "shop/orders", "--connection", "nightly", "--prefix", "in/", "--pattern", "*.csv", "--delimiter", ";", "--accept", "rowsPresent", "--deleted", "remove",
+		"--schedule", "0 3 * * *", "--time-zone", "Europe/Vienna")
+	ada.run("source", "add", "all", "shop/all", "--connection", "nightly")
+	ada.run("source", "pause", "all")
+
+	text := ada.run("source", "export")
+	require.NotContains(t, text, secret)
+	require.Contains(t, text, "  - name: orders\n    connection: nightly\n    dataset: ada/shop/orders\n    prefix: in/\n    pattern: '*.csv'\n    options:\n      delimiter: ;\n    accept:\n      - rowsPresent\n")
+	require.Contains(t, text, "    deleted: remove\n    schedule:\n      cron: 0 3 * * *\n")
+	require.Contains(t, text, "    paused: true\n")
+	require.NotContains(t, ada.run("source", "export", "ORDERS"), "name: all")
+	require.Equal(t, 5, ada.try("source", "export", "other").code)
+
+	// The file of what is there changes nothing.
+	file := write("ada.yaml", text)
+	require.Contains(t, ada.run("source", "apply", file), "source orders: as in the file\nsource all: as in the file\nNothing differs.\n")
+
+	// Another person needs the secret, and then has the same.
+	file = write("bob.yaml", strings.ReplaceAll(text, "ada/shop", "shop"))
+	refused := bob.try("source", "apply", file)
+	require.Equal(t, 2, refused.code)
+	require.Contains(t, refused.err, "QUERN_CONNECTION_SECRET_NIGHTLY")
+
+	given := "nightly=" + write("secret", secret+"\n")
+	require.Equal(t, "connection nightly: would be made\nsource orders: would be made\nsource all: would be made\n", bob.run("source", "apply", "--dry-run", "--secret-file", given, file))
+	require.Contains(t, bob.run("source", "list"), "No sources.")
+	require.Equal(t, "connection nightly: made\nsource orders: made\nsource all: made\n", bob.run("source", "apply", "--secret-file", given, file))
+	require.Contains(t, bob.run("source", "apply", file), "Nothing differs.\n")
+	require.Equal(t, text, strings.ReplaceAll(bob.run("source", "export"), "bob/shop", "ada/shop"))
+
+	there.put("in/a.csv", "id;total\n1;5\n2;7\n")
+	require.Equal(t, "Loaded 1 file with 2 rows.\n", bob.run("source", "run", "orders"))
+
+	// What differs is changed, and nothing that is left out is deleted.
+	file = write("changed.yaml", `sources:
+  - {name: orders, connection: Nightly, dataset: shop/orders, prefix: in/, changed: replace}
+`)
+	differs := `
+  pattern: *.csv -> *
+  options: {"delimiter":";"} -> none
+  accept: ["rowsPresent"] -> none
+  changed: keep -> replace
+  deleted: remove -> keep
+  schedule: {"cron":"0 3 * * *","jitterMinutes":0,"timeZone":"Europe/Vienna"} -> none
+`
+	require.Equal(t, "source orders: would be changed"+differs, bob.run("source", "apply", "--dry-run", file))
+	require.Equal(t, "source orders: changed"+differs, bob.run("source", "apply", file))
+	require.Contains(t, bob.run("source", "apply", file), "Nothing differs.\n")
+	require.Contains(t, bob.run("source", "list"), "all")
+
+	// What cannot be changed, or is wrong, is told before anything is changed.
+	for content, code := range map[string]int{
+		"sources: [{name: all, connection: nightly, dataset: shop/all}, {name: orders, connection: nightly, dataset: shop/other}]": 6,
+		"connections: [{name: nightly, s3: {endpoint: 'https://other.example', region: x, bucket: bucket, accessKeyId: x}}]":       6,
+		"sources: [{name: orders, connection: none, dataset: shop/orders}]":                                                        2,
+		"sources: [{name: orders, connection: nightly, dataset: shop/orders, colour: red}]":                                        2,
+		"sources: [{name: a, connection: nightly, dataset: a/b}, {name: A, connection: nightly, dataset: a/b}]":                    2,
+		"connections: [{name: nightly}]": 2,
+		"sources: [":                     2,
+		"connections: [{name: n, s3: {endpoint: 'https://s.example', region: x, bucket: b, accessKeyId: x, secretAccessKey: x}}]": 2,
+	} {
+		refused := bob.try("source", "apply", write("wrong.yaml", content))
+		require.Equal(t, code, refused.code, "%s: %s", content, refused.err)
+	}
+
+	require.Contains(t, bob.run("source", "export", "all"), "paused: true")
+}

@@ -1,0 +1,188 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import type { Page } from '@playwright/test';
+import { accessible, Api, expect, newPerson, signIn, store, test } from './support';
+
+const setting = (name: string) => process.env[name] ?? '';
+const bucket = setting('QUERN_S3_BUCKET');
+const database = new URL(setting('QUERN_TEST_DATABASE_URL'));
+const own = `console-${Date.now().toString(36)}`;
+
+/** Writes a file of another system. */
+function put(path: string, content: string): void {
+  const hash = createHash('sha256').update(content).digest('hex');
+  const args = ['-sSf', '--noproxy', '*', '--max-time', '10', '-K', '-', '--aws-sigv4', 'aws:amz:us-east-1:s3', '-H', `x-amz-content-sha256: ${hash}`, '-X', 'PUT', '--data-binary', content];
+  execFileSync('curl', [...args, `${store.origin}/${bucket}/${own}/${path}`], {
+    input: `user = ${setting('QUERN_S3_ACCESS_KEY')}:${setting('QUERN_S3_SECRET_KEY')}\n`,
+  });
+}
+
+function sql(statement: string): void {
+  execFileSync('psql', ['-qX', '-v', 'ON_ERROR_STOP=1', database.href, '-c', statement]);
+}
+
+async function fill(page: Page, values: Record<string, string>): Promise<void> {
+  for (const [label, value] of Object.entries(values)) await page.getByRole('dialog').getByLabel(label, { exact: true }).fill(value);
+}
+
+/** Makes a connection to the bucket, from the page of sources. */
+async function connect(page: Page, name: string, secret = setting('QUERN_S3_SECRET_KEY')): Promise<void> {
+  await fill(page, { Name: name, Endpoint: store.origin, Region: 'us-east-1', Bucket: bucket, Prefix: own, 'Access key ID': setting('QUERN_S3_ACCESS_KEY'), 'Secret access key': secret });
+  const path = page.getByLabel('Put the bucket into the path');
+  if (!(await path.isChecked())) await path.check();
+  await page.getByRole('button', { name: 'Test and save' }).click();
+}
+
+/** A test that is run again begins with nothing, as the first time. */
+async function clear(username: string): Promise<void> {
+  const api = await Api.as(username);
+  for (const kind of ['sources', 'connections']) {
+    const { data } = (await api.call('GET', `/${kind}`)) as { data: { id: string }[] };
+    for (const { id } of data) await api.call('DELETE', `/${kind}/${id}`);
+  }
+}
+
+const about = (page: Page) => page.locator('#content dl');
+const runs = (page: Page) => page.getByRole('region', { name: 'Runs' }).getByRole('listitem');
+
+test('new files of a bucket are loaded, and a doubt stops the source until somebody decides', async ({ page, guard }) => {
+  guard.allow(/422/);
+  await clear('bob');
+  put('orders/2026-11-01.csv', 'id,city\n1,Vienna\n2,Graz\n');
+  put('orders/2026-11-02.csv', 'id,city\n3,Linz\n');
+  put('orders/readme.txt', 'nothing');
+  await signIn(page, 'bob', '/sources');
+  await accessible(page, 'no sources');
+  await page.getByRole('button', { name: 'Add a connection' }).click();
+  await page.getByRole('button', { name: 'Test and save' }).click();
+  await expect(page.getByText('Fill this in.')).toHaveCount(6);
+  await accessible(page, 'new connection');
+  await connect(page, `${own}-bucket`, 'wrong');
+  await expect(page.getByRole('dialog').getByRole('alert')).toContainText('refused the access key');
+  await connect(page, `${own}-bucket`);
+
+  // The next step is a source, with the files that it would load.
+  await expect(page.getByRole('dialog', { name: 'Add a source' })).toBeVisible();
+  await expect(page.getByText('3 files match now.')).toBeVisible();
+  await fill(page, { Prefix: 'orders/', Pattern: '*.csv' });
+  await expect(page.getByText('2 files match now.')).toBeVisible();
+  await expect(page.getByText('orders/2026-11-02.csv')).toBeVisible();
+  await fill(page, { Namespace: own, Dataset: 'orders' });
+  await page.getByLabel('Run', { exact: true }).selectOption('Every day');
+  await page.getByLabel('Time zone').selectOption('Europe/Vienna');
+  await accessible(page, 'new source');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+
+  await expect(page.getByRole('heading', { level: 1, name: 'orders' })).toBeVisible();
+  await expect(runs(page).first()).toContainText('Completed');
+  await expect(runs(page).first()).toContainText('2 files');
+  await expect(runs(page).first()).toContainText('3 rows');
+  await expect(about(page)).toContainText('every day at 03:00 (Europe/Vienna)');
+  await expect(about(page)).toContainText('next run');
+  await accessible(page, 'source');
+
+  // A file that was loaded before under another name is in doubt.
+  put('orders/2026-11-03.csv', 'id,city\n3,Linz\n');
+  await page.getByRole('button', { name: 'Run now' }).click();
+  await expect(page.getByRole('alert')).toContainText('orders/2026-11-03.csv');
+  await expect(runs(page)).toHaveCount(2);
+  await accessible(page, 'stopped source');
+  await page.getByRole('link', { name: 'See the loads of the dataset' }).click();
+  await page.getByRole('button', { name: 'Cancel the load' }).click();
+  await expect(page.getByText('Cancelled')).toBeVisible();
+  await page.getByRole('link', { name: 'Sources', exact: true }).first().click();
+  await expect(page.getByText('Stopped')).toBeVisible();
+  await page.getByRole('link', { name: 'orders', exact: true }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await page.getByRole('button', { name: 'Run now' }).click();
+  await expect(runs(page)).toHaveCount(3);
+  await expect(runs(page).first()).toContainText('nothing new');
+
+  // The dataset says how fresh it is.
+  await page.getByRole('link', { name: `${own}/orders` }).click();
+  await expect(page.getByText('refreshed')).toBeVisible();
+  await page.goBack();
+
+  // The schedule changes, and the source can be paused and deleted.
+  const more = page.getByRole('button', { name: 'More for orders' });
+  await more.click();
+  await page.getByRole('menuitem', { name: 'Change the schedule' }).click();
+  await page.getByLabel('Run', { exact: true }).selectOption('Cron expression');
+  await fill(page, { 'Cron expression': '0 99 * * *' });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('dialog').getByRole('alert')).toContainText('schedule.cron');
+  await fill(page, { 'Cron expression': '*/15 6-22 * * mon-fri' });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(about(page)).toContainText('*/15 6-22 * * mon-fri (Europe/Vienna)');
+  await more.click();
+  await page.getByRole('menuitem', { name: 'Pause' }).click();
+  await expect(page.getByText('Paused', { exact: true })).toBeVisible();
+  await expect(about(page)).not.toContainText('next run');
+  await more.click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect(page).toHaveURL(/\/sources$/);
+  await expect(page.getByText('No sources yet')).toBeVisible();
+});
+
+test('rows of a database are loaded, and a connection is tested, rekeyed and deleted', async ({ page, browser, guard }) => {
+  guard.allow(/422/);
+  await clear('ada');
+  await clear('bob');
+  const table = `people_${Date.now().toString(36)}`;
+  sql(`CREATE TABLE ${table} (id bigint PRIMARY KEY, name text NOT NULL, born date); INSERT INTO ${table} VALUES (1, 'Grace', '1906-12-09'), (2, 'Alan', NULL)`);
+  try {
+    await signIn(page, 'ada', '/sources');
+    await page.getByRole('button', { name: 'Add a connection' }).click();
+    await page.getByRole('button', { name: 'PostgreSQL' }).click();
+    const password = decodeURIComponent(database.password) || 'none';
+    await fill(page, { Name: `${own}-erp`, Host: database.hostname, Port: database.port, Database: database.pathname.slice(1), User: decodeURIComponent(database.username), Password: password });
+    await page.getByLabel('Connect without TLS').check();
+    await page.getByRole('button', { name: 'Test and save' }).click();
+    await expect(page.getByRole('dialog', { name: 'Add a source' })).toBeVisible();
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+    await expect(page.getByText('Fill this in.')).toHaveCount(3);
+    await fill(page, { Table: table, Namespace: own, Dataset: 'people' });
+    await page.getByLabel('Each run').selectOption('Loads rows that are new or changed');
+    await fill(page, { 'Column that grows': 'id', Key: 'id' });
+    await accessible(page, 'new source of rows');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+    await expect(runs(page).first()).toContainText('2 rows');
+    await expect(about(page)).toContainText(`public.${table}`);
+    sql(`INSERT INTO ${table} VALUES (3, 'Barbara', '1939-11-07')`);
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await expect(runs(page)).toHaveCount(2);
+    await expect(about(page)).toContainText('loaded up to 3');
+    const rows = (await (await Api.as('ada')).call('GET', `/data/self/${own}/people/rows`)) as { data: unknown[] };
+    expect(rows.data).toHaveLength(3);
+
+    await page.goto('/sources');
+    await page.getByRole('button', { name: `Test ${own}-erp` }).click();
+    await expect(page.getByText(`${own}-erp works`)).toBeVisible();
+    await accessible(page, 'sources');
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.getByRole('button', { name: `More for ${own}-erp` }).click();
+    await page.getByRole('menuitem', { name: 'New credentials' }).click();
+    await fill(page, { Password: password });
+    await page.getByRole('button', { name: 'Replace' }).click();
+    await expect(page.getByText(`${own}-erp has new credentials`)).toBeVisible();
+
+    // Nobody else sees any of it.
+    const other = await newPerson(browser, guard);
+    await signIn(other, 'bob', '/sources');
+    await expect(other.getByText('No sources yet')).toBeVisible();
+    await expect(other.getByText(own)).toHaveCount(0);
+
+    await page.getByRole('button', { name: `More for ${own}-erp` }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await expect(page.getByText(`${own}-erp is deleted`)).toBeVisible();
+    await page.getByRole('link', { name: 'people', exact: true }).click();
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await expect(page.getByRole('alert')).toContainText('The connection is deleted.');
+  } finally {
+    sql(`DROP TABLE ${table}`);
+  }
+});
