@@ -114,8 +114,14 @@ type service struct {
 func start(t *testing.T, settings ...string) *service {
 	t.Helper()
 
-	s := &service{t: t, written: &output{}, place: newPlace(t)}
-	s.place.prefix = cmp.Or(setting(settings, "QUERN_S3_PREFIX"), s.place.prefix)
+	s := &service{t: t, written: &output{}}
+
+	// Whoever names a location uses one that another service has too, and that does not end with this one.
+	if prefix := setting(settings, "QUERN_S3_PREFIX"); prefix != "" {
+		s.place = placeAt(t, prefix)
+	} else {
+		s.place = newPlace(t)
+	}
 
 	if s.databaseURL = setting(settings, "QUERN_DATABASE_URL"); s.databaseURL == "" {
 		s.databaseURL = migratedDatabase(t)

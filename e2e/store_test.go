@@ -28,10 +28,14 @@ type place struct {
 func newPlace(t *testing.T) *place {
 	t.Helper()
 
-	p := &place{
-		endpoint: stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), bucket: stack.Env(t, "QUERN_TEST_S3_BUCKET"), prefix: "e2e/" + uuid.NewString() + "/",
-		t: t,
-	}
+	return emptied(placeAt(t, "e2e/"+uuid.NewString()+"/"))
+}
+
+// placeAt returns a location that another service or test may use too, so its objects stay when the test ends.
+func placeAt(t *testing.T, prefix string) *place {
+	t.Helper()
+
+	p := &place{endpoint: stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), bucket: stack.Env(t, "QUERN_TEST_S3_BUCKET"), prefix: prefix, t: t}
 	p.client = s3.New(s3.Options{
 		BaseEndpoint: &p.endpoint, UsePathStyle: true, Region: stack.Env(t, "QUERN_TEST_S3_REGION"),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -39,17 +43,22 @@ func newPlace(t *testing.T) *place {
 		}),
 	})
 
-	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
+	return p
+}
+
+// emptied deletes the objects of a location when the test ends.
+func emptied(p *place) *place {
+	p.t.Cleanup(func() {
+		ctx := context.WithoutCancel(p.t.Context())
 
 		for key := range p.objects() {
 			_, err := p.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &p.bucket, Key: new(p.prefix + key)})
-			require.NoError(t, err)
+			require.NoError(p.t, err)
 		}
 
 		for id, key := range p.uploads() {
 			_, err := p.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &p.bucket, Key: new(p.prefix + key), UploadId: &id})
-			require.NoError(t, err)
+			require.NoError(p.t, err)
 		}
 	})
 

@@ -273,10 +273,7 @@ func (p *place) pack(path string) {
 func locate(t *testing.T, prefix string) *place {
 	t.Helper()
 
-	there := newPlace(t)
-	there.prefix = prefix
-
-	return there
+	return emptied(placeAt(t, prefix))
 }
 
 // clear removes all objects of the location, and those that bind it to a database.
