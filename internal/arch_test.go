@@ -107,6 +107,7 @@ func allowed() map[string][]string {
 		"internal/meaning":   {"internal/lexicon"},
 		"internal/planner":   {"internal/form", "internal/lexicon", "internal/meaning"},
 
+		"internal/record":  {},
 		"internal/values":  {"internal/lexicon"},
 		"internal/lexicon": {},
 		"internal/fault":   {},
