@@ -373,6 +373,7 @@ func (e DeliveryStatus) Valid() bool {
 const (
 	All          DoubtCode = "all"
 	LoadedBefore DoubtCode = "loadedBefore"
+	NoRows       DoubtCode = "noRows"
 	NotATable    DoubtCode = "notATable"
 	OtherColumns DoubtCode = "otherColumns"
 	RowsPresent  DoubtCode = "rowsPresent"
@@ -385,6 +386,8 @@ func (e DoubtCode) Valid() bool {
 	case All:
 		return true
 	case LoadedBefore:
+		return true
+	case NoRows:
 		return true
 	case NotATable:
 		return true
@@ -1205,9 +1208,12 @@ func (e SourceDeletedFiles) Valid() bool {
 
 // Defines values for SourceNoteEvent.
 const (
-	AsText  SourceNoteEvent = "asText"
-	Changed SourceNoteEvent = "changed"
-	Deleted SourceNoteEvent = "deleted"
+	AsText   SourceNoteEvent = "asText"
+	Changed  SourceNoteEvent = "changed"
+	Deleted  SourceNoteEvent = "deleted"
+	Empty    SourceNoteEvent = "empty"
+	Removed  SourceNoteEvent = "removed"
+	Replaced SourceNoteEvent = "replaced"
 )
 
 // Valid indicates whether the value is a known member of the SourceNoteEvent enum.
@@ -1218,6 +1224,12 @@ func (e SourceNoteEvent) Valid() bool {
 	case Changed:
 		return true
 	case Deleted:
+		return true
+	case Empty:
+		return true
+	case Removed:
+		return true
+	case Replaced:
 		return true
 	default:
 		return false
@@ -2471,7 +2483,7 @@ type Doubt struct {
 // DoubtCode A doubt that stops the load until it is accepted; `all` stands for every one.
 // `loadedBefore`: a file with the same bytes is in the dataset. `rowsPresent`: most rows of a file are in the dataset.
 // `otherColumns`: the files share no column, or few, with the dataset. `notATable`: a text does not look like a table.
-// `wrappedRows`: one JSON object wraps the rows.
+// `wrappedRows`: one JSON object wraps the rows. `noRows`: the new content of a file of a source has no rows, and would replace rows.
 type DoubtCode string
 
 // ErrorCode For programs. Each code belongs to one status.
@@ -4024,14 +4036,14 @@ type SourceList struct {
 
 // SourceNote defines model for SourceNote.
 type SourceNote struct {
-	// Event `changed` or `deleted` for a file. `asText` for a column that has become text, because its type has no exact counterpart.
+	// Event `replaced`: the new content of the file replaced its rows. `removed`: the file is gone, and its rows were removed. `changed`: it has another content, `deleted`: it is gone, `empty`: it has no bytes any more; its rows stay. `asText`: a column has become text, because its type has no exact counterpart.
 	Event SourceNoteEvent `json:"event"`
 
 	// Path A file, or for `asText` a column and its type.
 	Path string `json:"path"`
 }
 
-// SourceNoteEvent `changed` or `deleted` for a file. `asText` for a column that has become text, because its type has no exact counterpart.
+// SourceNoteEvent `replaced`: the new content of the file replaced its rows. `removed`: the file is gone, and its rows were removed. `changed`: it has another content, `deleted`: it is gone, `empty`: it has no bytes any more; its rows stay. `asText`: a column has become text, because its type has no exact counterpart.
 type SourceNoteEvent string
 
 // SourceReasonCode `doubt`: a file or the rows wait for somebody; `file`: a file or the rows cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
@@ -4043,22 +4055,34 @@ type SourceRun struct {
 	// Bytes Bytes of the loaded files.
 	Bytes int64 `json:"bytes"`
 
-	// Changed Loaded files whose content is another one now. With `keep` their rows stay.
+	// Changed Loaded files whose content is another one now. Each is counted in the run that notices it first.
 	Changed   int64     `json:"changed"`
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Deleted Loaded files that are gone. With `keep` their rows stay.
+	// Deleted Loaded files that are gone. Each is counted in the run that notices it first.
 	Deleted int64 `json:"deleted"`
 
 	// Files Files that were loaded.
-	Files      int64              `json:"files"`
-	FinishedAt *time.Time         `json:"finishedAt,omitempty"`
-	ID         openapi_types.UUID `json:"id"`
+	Files int64 `json:"files"`
+
+	// FilesEmpty Files without any bytes that were found. They are not loaded.
+	FilesEmpty int64 `json:"filesEmpty"`
+
+	// FilesLeftOut Files that were found and not loaded because their content failed in an earlier run.
+	FilesLeftOut int64 `json:"filesLeftOut"`
+
+	// FilesRemoved Files that are gone and whose rows were removed.
+	FilesRemoved int64 `json:"filesRemoved"`
+
+	// FilesReplaced Loaded files whose new content replaced rows.
+	FilesReplaced int64              `json:"filesReplaced"`
+	FinishedAt    *time.Time         `json:"finishedAt,omitempty"`
+	ID            openapi_types.UUID `json:"id"`
 
 	// IngestionID The ingestion that stopped the run.
 	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
 
-	// Notes The first files that are changed or deleted, and the first columns that have become text.
+	// Notes The first files that are no longer what was loaded, with what was done, and the first columns that have become text.
 	Notes *[]SourceNote `json:"notes,omitempty"`
 
 	// Reason Why the run stopped or failed.
@@ -4066,6 +4090,15 @@ type SourceRun struct {
 
 	// Rows Rows that were loaded.
 	Rows int64 `json:"rows"`
+
+	// RowsRemoved Rows of files that are gone which were removed.
+	RowsRemoved int64 `json:"rowsRemoved"`
+
+	// RowsReplaced Rows that the new content of files replaced.
+	RowsReplaced int64 `json:"rowsReplaced"`
+
+	// RowsSetAside Rows of the loaded files, or of the loaded rows, that were set aside.
+	RowsSetAside int64 `json:"rowsSetAside"`
 
 	// SlotAt The time of the schedule. Absent if somebody asked for the run.
 	SlotAt    *time.Time      `json:"slotAt,omitempty"`

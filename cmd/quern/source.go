@@ -191,17 +191,28 @@ func (p *program) ranSource(found api.Source, run api.SourceRun) error {
 	}
 
 	if run.IngestionID != nil {
-		at := name{found.Username, found.Namespace, found.DatasetName}
-		failed.hint = fmt.Sprintf("`quern ingestion show %s %s` shows why, `retry` and `cancel` decide. Then `quern source resume %s`.", p.out.clean(at.String()), run.IngestionID, p.out.clean(found.Name))
+		failed.hint = fmt.Sprintf("`quern ingestion show %s %s` shows why, `retry` and `cancel` decide. Then `quern source resume %s`.", p.out.clean(datasetOf(found)), run.IngestionID, p.out.clean(found.Name))
 	}
 
 	return failed
 }
 
-// printNotes prints what became of files that were loaded before.
+// printNotes prints what a run did beside loading files, and what became of files that were loaded before.
 func (p *program) printNotes(found api.Source, run api.SourceRun) {
-	if run.Changed+run.Deleted > 0 {
-		p.out.printf("Of the files that were loaded before, %d changed and %d are gone. %s\n", run.Changed, run.Deleted, toldFiles(found))
+	for _, told := range []struct {
+		count int64
+		text  string
+	}{
+		{run.FilesReplaced, fmt.Sprintf("Replaced %s of %s.", counted(run.RowsReplaced, "row", "rows"), counted(run.FilesReplaced, "file", "files"))},
+		{run.FilesRemoved, fmt.Sprintf("Removed %s of %s.", counted(run.RowsRemoved, "row", "rows"), counted(run.FilesRemoved, "file that is gone", "files that are gone"))},
+		{run.RowsSetAside, fmt.Sprintf("Set aside: %s. `quern ingestion list %s` shows the ingestions.", counted(run.RowsSetAside, "row", "rows"), p.out.clean(datasetOf(found)))},
+		{run.FilesEmpty, fmt.Sprintf("Left out because they are empty: %s.", counted(run.FilesEmpty, "file", "files"))},
+		{run.FilesLeftOut, fmt.Sprintf("Left out because they could not be loaded before: %s. `quern source show %s` lists them.", counted(run.FilesLeftOut, "file", "files"), p.out.clean(found.Name))},
+		{run.Changed + run.Deleted, fmt.Sprintf("Of the files that were loaded before, %d changed and %d are gone. %s", run.Changed, run.Deleted, toldFiles(found))},
+	} {
+		if told.count > 0 {
+			p.out.printf("%s\n", told.text)
+		}
 	}
 
 	if run.Notes != nil {
@@ -211,6 +222,9 @@ func (p *program) printNotes(found api.Source, run api.SourceRun) {
 	}
 }
 
+// datasetOf returns the name of the dataset of a source.
+func datasetOf(s api.Source) string { return name{s.Username, s.Namespace, s.DatasetName}.String() }
+
 func runColumns() []column[api.SourceRun] {
 	return []column[api.SourceRun]{
 		{"started", func(r api.SourceRun) any { return r.CreatedAt }},
@@ -218,6 +232,13 @@ func runColumns() []column[api.SourceRun] {
 		{"files", func(r api.SourceRun) any { return r.Files }},
 		{"rows", func(r api.SourceRun) any { return r.Rows }},
 		{"bytes", func(r api.SourceRun) any { return r.Bytes }},
+		{"replaced", func(r api.SourceRun) any { return r.FilesReplaced }},
+		{"removed", func(r api.SourceRun) any { return r.FilesRemoved }},
+		{"rows replaced", func(r api.SourceRun) any { return r.RowsReplaced }},
+		{"rows removed", func(r api.SourceRun) any { return r.RowsRemoved }},
+		{"set aside", func(r api.SourceRun) any { return r.RowsSetAside }},
+		{"empty", func(r api.SourceRun) any { return r.FilesEmpty }},
+		{"left out", func(r api.SourceRun) any { return r.FilesLeftOut }},
 		{"changed", func(r api.SourceRun) any { return r.Changed }},
 		{"deleted", func(r api.SourceRun) any { return r.Deleted }},
 		{"reason", func(r api.SourceRun) any {

@@ -21,6 +21,7 @@ const (
 	LoadedBefore = "loadedBefore"
 	RowsPresent  = "rowsPresent"
 	OtherColumns = "otherColumns"
+	NoRows       = "noRows"
 
 	acceptAll = "all"
 )

@@ -71,6 +71,7 @@ type Ingestion struct {
 
 	BytesDone, BytesTotal  int64
 	RowsDone, RowsSetAside int64
+	RowsReplaced           int64 // of the same origin
 
 	Preview      *engine.Inspection
 	ErrorCode    string

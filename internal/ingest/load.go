@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -180,12 +181,17 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 		return err
 	}
 
-	doubts, err := w.rowsPresent(ctx)
+	present, err := w.rowsPresent(ctx)
 	if err != nil {
 		return err
 	}
 
-	w.i.Doubts = append(w.i.Doubts, doubts...)
+	none, err := w.noRows(ctx)
+	if err != nil {
+		return err
+	}
+
+	w.i.Doubts = slices.Concat(w.i.Doubts, present, none)
 	if err := w.settled(ctx); err != nil {
 		return err
 	}

@@ -121,6 +121,7 @@ type merging struct {
 	dataset catalog.Dataset
 	draft   *catalog.Draft
 	before  []uuid.UUID // the ingestions whose rows are replaced, if all of them are
+	counts  []int64     // of the rows that each ingestion of the group replaces, if they have origins
 }
 
 func (m *merging) ids() []uuid.UUID {
@@ -153,6 +154,12 @@ func (m *merging) prepare(ctx context.Context) (change lake.Change, err error) {
 		return change, err
 	}
 
+	if m.group[0].replacesOrigin() {
+		if m.counts, err = m.countReplaced(ctx, files, found); err != nil {
+			return change, err
+		}
+	}
+
 	m.before = found.by
 	change = lake.Change{
 		Table: m.table, Mode: lake.Merged, Base: snapshot.ID, Files: found.files, Rewritten: rewriting(m.table),
@@ -179,6 +186,12 @@ func (m *merging) commit(ctx context.Context, tx postgres.Tx, made lake.Snapshot
 
 	if err := forgetThese(ctx, tx, m.table, m.before); err != nil {
 		return err
+	}
+
+	if m.counts != nil {
+		if err := updateReplaced(ctx, tx, m.table, m.ids(), m.counts); err != nil {
+			return err
+		}
 	}
 
 	return m.tellLoadedTx(ctx, tx, m.dataset, m.group, made)

@@ -124,14 +124,52 @@ func (m *merging) ofOrigins(ctx context.Context, snapshot lake.Snapshot, files [
 	}
 }
 
-// DeleteOrigins removes all rows that come from the origins, in one snapshot. It is recorded under the given id: a repetition with the same id has no effect once the rows are
+// noRows returns a doubt about a new content without rows that would replace rows, such as a file that another system had only begun to write.
+func (w *working) noRows(ctx context.Context) ([]engine.Doubt, error) {
+	if !w.i.replacesOrigin() || w.i.RowsDone > 0 {
+		return nil, nil
+	}
+
+	_, files, err := w.inForce(ctx, w.i.table())
+	if err != nil {
+		return nil, err
+	}
+
+	found, err := w.loadedFrom(ctx, w.i.table(), files, []uuid.UUID{w.i.Origin})
+	if err != nil || found.rows() == 0 {
+		return nil, err
+	}
+
+	return []engine.Doubt{{Code: NoRows, Message: fmt.Sprintf(
+		"The new content of the file has no rows. Loading it removes the rows of the earlier content, of which the dataset has %d.", found.rows())}}, nil
+}
+
+// countReplaced returns how many of the found rows each ingestion of the group replaces.
+func (m *merging) countReplaced(ctx context.Context, files []lake.File, found replaced) (counts []int64, err error) {
+	if len(m.group) == 1 {
+		return []int64{found.rows()}, nil
+	}
+
+	for _, i := range m.group {
+		one, err := m.loadedFrom(ctx, m.table, files, []uuid.UUID{i.Origin})
+		if err != nil {
+			return nil, err
+		}
+
+		counts = append(counts, one.rows())
+	}
+
+	return counts, nil
+}
+
+// DeleteOrigins removes all rows that come from the origins, in one snapshot, and returns their number. It is recorded under the given id: a repetition with the same id has no effect once the rows are
 // removed.
 //
 // Faults: NotFound, Forbidden, Conflict and Unavailable; InvalidState if an attempt with this id has failed, so that another id is needed.
-func (g *Ingest) DeleteOrigins(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID, origins []uuid.UUID) error {
+func (g *Ingest) DeleteOrigins(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID, origins []uuid.UUID) (removed int64, err error) {
 	dataset, err := g.allow(ctx, who, auth.Editor, at)
 	if err != nil {
-		return err
+		return 0, err
 	}
 
 	made := Ingestion{
@@ -145,17 +183,17 @@ func (g *Ingest) DeleteOrigins(ctx context.Context, who auth.Principal, at catal
 
 		switch {
 		case err != nil:
-			return err
+			return 0, err
 		case now.status == Completed:
-			return nil
+			return now.stored.Rows, nil
 		case now.status != Running:
-			return fault.New(fault.InvalidState, "The rows could not be removed.")
+			return 0, fault.New(fault.InvalidState, "The rows could not be removed.")
 		}
 	} else if err != nil {
-		return err
+		return 0, err
 	}
 
-	_, err = g.deleteClaimed(ctx, made, deletion{who: who, at: at, dataset: dataset, find: func(ctx context.Context) (lake.Snapshot, replaced, error) {
+	stored, err := g.deleteClaimed(ctx, made, deletion{who: who, at: at, dataset: dataset, find: func(ctx context.Context) (lake.Snapshot, replaced, error) {
 		snapshot, files, err := g.inForce(ctx, made.table())
 		if err != nil || snapshot == nil {
 			return lake.Snapshot{}, replaced{}, err
@@ -166,7 +204,7 @@ func (g *Ingest) DeleteOrigins(ctx context.Context, who auth.Principal, at catal
 		return *snapshot, found, err
 	}})
 
-	return err
+	return stored.Rows, err
 }
 
 // rows returns the number of rows.

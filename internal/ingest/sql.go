@@ -30,7 +30,7 @@ const (
 		account_id, dataset_id, id, kind, caller_id, coalesce(session_id, '00000000-0000-0000-0000-000000000000'::uuid), status, mode, dry_run, epoch,
 		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, doubts, accepted, preview, error_code, error_message,
 		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at, key_columns,
-		coalesce(origin_id, '00000000-0000-0000-0000-000000000000'::uuid)
+		coalesce(origin_id, '00000000-0000-0000-0000-000000000000'::uuid), rows_replaced
 		FROM ingestions`
 	sqlSelectIngestion = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlLockIngestion   = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3 FOR UPDATE`
@@ -133,7 +133,7 @@ func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 
 	if err := row.Scan(&i.Account, &i.Dataset, &i.ID, &i.kind, &i.Caller, &i.Session, &i.Status, &i.Mode, &i.DryRun, &i.Epoch, &options, &i.Phase,
 		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &i.Doubts, &i.Accepted, &preview, &i.ErrorCode, &i.ErrorMessage,
-		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin); err != nil {
+		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin, &i.RowsReplaced); err != nil {
 		return i, err
 	}
 

@@ -10,8 +10,13 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const sqlSelectCompletedFrom = `
-	SELECT id FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND origin_id IS NOT NULL AND origin_id = ANY($3) AND status = 'completed'`
+const (
+	sqlSelectCompletedFrom = `
+		SELECT id FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND origin_id IS NOT NULL AND origin_id = ANY($3) AND status = 'completed'`
+	sqlSetReplaced = `
+		UPDATE ingestions i SET rows_replaced = r.count FROM unnest($3::uuid[], $4::bigint[]) AS r(id, count)
+		WHERE i.account_id = $1 AND i.dataset_id = $2 AND i.id = r.id`
+)
 
 // selectCompletedFrom returns the ingestions that have loaded rows from the origins.
 func selectCompletedFrom(ctx context.Context, q postgres.Querier, t lake.Table, origins []uuid.UUID) ([]uuid.UUID, error) {
@@ -21,4 +26,11 @@ func selectCompletedFrom(ctx context.Context, q postgres.Querier, t lake.Table, 
 	}
 
 	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+// updateReplaced records how many rows each ingestion has replaced.
+func updateReplaced(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID, counts []int64) error {
+	_, err := tx.Exec(ctx, sqlSetReplaced, t.Account, t.Dataset, ids, counts)
+
+	return err
 }

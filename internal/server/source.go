@@ -167,6 +167,7 @@ func showSource(s source.Source) api.Source {
 func showSourceRun(r source.Run) api.SourceRun {
 	shown := api.SourceRun{
 		ID: r.ID, Status: api.SourceRunStatus(r.Status), Files: r.Files, Rows: r.Rows, Bytes: r.Bytes, Changed: r.Changed, Deleted: r.Deleted,
+		FilesReplaced: r.Replaced, FilesRemoved: r.Removed, FilesEmpty: r.Empty, FilesLeftOut: r.LeftOut, RowsReplaced: r.RowsReplaced, RowsRemoved: r.RowsRemoved, RowsSetAside: r.RowsSetAside,
 		CreatedAt: r.CreatedAt.UTC(), SlotAt: optionalTime(r.Slot), StartedAt: optionalTime(r.StartedAt), FinishedAt: optionalTime(r.FinishedAt),
 	}
 	shown.Reason, shown.IngestionID = optionalText(r.Stop.Reason), optionalID(r.Stop.Ingestion)

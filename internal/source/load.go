@@ -204,17 +204,17 @@ func (w *working) load(ctx context.Context) error {
 		return err
 	}
 
-	fresh, gone, err := w.compare(ctx, known, listed)
+	found, err := w.compare(ctx, known, listed)
 	if err != nil {
 		return err
 	}
 
 	// Rows of files that are gone are removed first: a new file may have the same keys.
-	if err := w.removeGone(ctx, gone, len(listed) == 0); err != nil {
+	if err := w.removeGone(ctx, found.gone, found.isNoneLeft); err != nil {
 		return err
 	}
 
-	for _, object := range fresh {
+	for _, object := range found.fresh {
 		if err := w.loadNew(ctx, object, known[object.Key]); err != nil {
 			return err
 		}

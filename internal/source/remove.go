@@ -101,7 +101,7 @@ func (w *working) finish(ctx context.Context, r removal) error {
 		origins[n] = f.origin
 	}
 
-	err := w.Ingest.DeleteOrigins(ctx, w.who, w.source.At, r.id, origins)
+	removed, err := w.Ingest.DeleteOrigins(ctx, w.who, w.source.At, r.id, origins)
 
 	switch {
 	case fault.Is(err, fault.InvalidState): // an earlier attempt with this id has failed
@@ -112,5 +112,5 @@ func (w *working) finish(ctx context.Context, r removal) error {
 		return err
 	}
 
-	return w.settled(ctx, func(tx postgres.Tx) error { return settleRemoval(ctx, tx, w.source, r) })
+	return w.settled(ctx, func(tx postgres.Tx) error { return settleRemoval(ctx, tx, w.run, r, removed) })
 }

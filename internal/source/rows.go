@@ -270,10 +270,9 @@ func (w *working) readRows(ctx context.Context, to io.Writer) (extract.Found, er
 func (w *working) claimRows(ctx context.Context, found extract.Found, size int64) (load, error) {
 	l := load{Cursor: found.Cursor, Size: size}
 
+	var now findings
 	for _, column := range found.Texts {
-		if len(w.run.Notes) < maxNotes {
-			w.run.Notes = append(w.run.Notes, Note{column, AsText})
-		}
+		now.notes = append(now.notes, Note{column, AsText})
 	}
 
 	err := w.record(ctx, func(tx postgres.Tx) error {
@@ -284,7 +283,7 @@ func (w *working) claimRows(ctx context.Context, found extract.Found, size int64
 
 		l.Session = session.ID
 
-		if err := tellFiles(ctx, tx, w.run, nil); err != nil {
+		if err := tellFiles(ctx, tx, w.run, now); err != nil {
 			return err
 		}
 
@@ -335,7 +334,7 @@ func (w *working) waitRows(ctx context.Context, l load) error {
 
 	switch found.Status {
 	case ingest.Completed:
-		return w.settled(ctx, func(tx postgres.Tx) error { return settleLoad(ctx, tx, w.run, l, found.RowsDone) })
+		return w.settled(ctx, func(tx postgres.Tx) error { return settleLoad(ctx, tx, w.run, l, found) })
 	case ingest.Cancelled:
 		return stopError{Stop{StopFile, "The load was cancelled. Resume the source to read the rows again.", l.Ingestion}}
 	case ingest.Failed:

@@ -33,7 +33,13 @@ type Run struct {
 	Files            int64 // that were loaded
 	Rows             int64
 	Bytes            int64
-	Changed, Deleted int64 // loaded files that are no longer what they were
+	RowsSetAside     int64 // of the loaded files
+	Replaced         int64 // loaded files of which earlier rows were replaced
+	RowsReplaced     int64
+	Removed          int64 // files whose rows were removed
+	RowsRemoved      int64
+	Empty, LeftOut   int64 // files that were found and not loaded: without any bytes, or with a content that has failed
+	Changed, Deleted int64 // loaded files that are no longer what they were, told for the first time
 	Notes            []Note
 	Stop             Stop
 	Slot             time.Time // of the schedule; zero if somebody asked for the run
@@ -44,7 +50,7 @@ type Run struct {
 	account, source uuid.UUID
 }
 
-// Note tells what happened to a file that was loaded.
+// Note tells what happened to a file that was loaded, and what the run has done about it.
 type Note struct {
 	Path  string `json:"path"`
 	Event Event  `json:"event"`
@@ -54,8 +60,11 @@ type Note struct {
 type Event string
 
 const (
-	Changed Event = "changed"
-	Deleted Event = "deleted"
+	Changed  Event = "changed"  // it has another content, and its rows stay
+	Deleted  Event = "deleted"  // it is gone, and its rows stay
+	Emptied  Event = "empty"    // it has no bytes any more, and its rows stay
+	Replaced Event = "replaced" // its new content has replaced its rows
+	Removed  Event = "removed"  // it is gone, and its rows are removed
 )
 
 const (

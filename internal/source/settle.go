@@ -101,7 +101,7 @@ func (w *working) wait(ctx context.Context, f file) error {
 	case ingest.Completed:
 		f.state = fileLoaded
 
-		return w.settled(ctx, func(tx postgres.Tx) error { return loadedFile(ctx, tx, w.run, f, found.RowsDone) })
+		return w.settled(ctx, func(tx postgres.Tx) error { return loadedFile(ctx, tx, w.run, f, found) })
 	case ingest.Cancelled:
 		f.state = fileSkipped
 

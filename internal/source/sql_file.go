@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 )
@@ -101,10 +102,37 @@ func nameRemoval(ctx context.Context, tx pgx.Tx, s Source, r removal) error {
 	return err
 }
 
-func settleRemoval(ctx context.Context, tx pgx.Tx, s Source, r removal) error {
-	_, err := tx.Exec(ctx, sqlSettleRemoval, s.Account, s.ID, r.id)
+// settleRemoval records that the rows of files are removed, and counts them for the run.
+func settleRemoval(ctx context.Context, tx pgx.Tx, r Run, done removal, rows int64) error {
+	settled, err := tx.Exec(ctx, sqlSettleRemoval, r.account, r.source, done.id)
+	if err != nil || settled.RowsAffected() == 0 {
+		return err
+	}
 
-	return err
+	if err := exactlyOne(ctx, tx, sqlAddRemoved, r.account, r.source, r.ID, settled.RowsAffected(), rows); err != nil {
+		return err
+	}
+
+	notes := make([]Note, len(done.files))
+	for n, f := range done.files {
+		notes[n] = Note{f.path, Removed}
+	}
+
+	return addNotes(ctx, tx, r, notes)
+}
+
+// addNotes adds to what a run tells, up to maxNotes.
+func addNotes(ctx context.Context, tx pgx.Tx, r Run, notes []Note) error {
+	if len(notes) == 0 {
+		return nil
+	}
+
+	encoded, err := json.Marshal(notes[:min(len(notes), maxNotes)])
+	if err != nil {
+		return err
+	}
+
+	return exactlyOne(ctx, tx, sqlAddNotes, r.account, r.source, r.ID, encoded)
 }
 
 func nameIngestion(ctx context.Context, tx pgx.Tx, s Source, f file) error {
@@ -116,24 +144,26 @@ func updateState(ctx context.Context, tx pgx.Tx, s Source, f file) error {
 }
 
 // loadedFile records that a file is loaded, and counts it for the run.
-func loadedFile(ctx context.Context, tx pgx.Tx, r Run, f file, rows int64) error {
+func loadedFile(ctx context.Context, tx pgx.Tx, r Run, f file, made ingest.Ingestion) error {
 	if err := exactlyOne(ctx, tx, sqlUpdateState, r.account, r.source, f.path, f.ingestion, f.state); err != nil {
 		return err
 	}
 
-	if err := exactlyOne(ctx, tx, sqlAddLoaded, r.account, r.source, r.ID, rows, f.size); err != nil {
+	if err := exactlyOne(ctx, tx, sqlAddLoaded, r.account, r.source, r.ID, made.RowsDone, f.size, made.RowsSetAside, made.RowsReplaced); err != nil {
 		return err
 	}
 
-	_, err := tx.Exec(ctx, sqlKeepDataset, r.account, r.source, f.dataset)
+	if _, err := tx.Exec(ctx, sqlKeepDataset, r.account, r.source, f.dataset); err != nil || made.RowsReplaced == 0 {
+		return err
+	}
 
-	return err
+	return addNotes(ctx, tx, r, []Note{{f.path, Replaced}})
 }
 
 // tellFiles records what was seen of files, and what the run tells about them.
-func tellFiles(ctx context.Context, tx pgx.Tx, r Run, told []file) error {
+func tellFiles(ctx context.Context, tx pgx.Tx, r Run, now findings) error {
 	batch := &pgx.Batch{}
-	for _, f := range told {
+	for _, f := range now.files {
 		batch.Queue(sqlTellFile, r.account, r.source, f.path, f.seen)
 	}
 
@@ -141,10 +171,9 @@ func tellFiles(ctx context.Context, tx pgx.Tx, r Run, told []file) error {
 		return err
 	}
 
-	notes, err := json.Marshal(append([]Note{}, r.Notes...))
-	if err != nil {
+	if err := exactlyOne(ctx, tx, sqlAddTold, r.account, r.source, r.ID, now.changed, now.deleted, now.empty, now.leftOut); err != nil {
 		return err
 	}
 
-	return exactlyOne(ctx, tx, sqlAddTold, r.account, r.source, r.ID, r.Changed, r.Deleted, notes)
+	return addNotes(ctx, tx, r, now.notes)
 }

@@ -10,7 +10,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const sqlRunColumns = `account_id, source_id, id, status, files, rows, bytes, changed, deleted, notes, reason, ingestion_id, created_at, started_at, finished_at, slot_at FROM source_runs`
+const sqlRunColumns = `account_id, source_id, id, status, files, rows, bytes, changed, deleted, notes, reason, ingestion_id, created_at, started_at, finished_at, slot_at,
+		replaced, removed, rows_replaced, rows_removed, rows_set_aside, empty, left_out FROM source_runs`
 
 const (
 	sqlInsertRun = `
@@ -24,7 +25,8 @@ const (
 		SELECT ` + sqlRunColumns + ` WHERE account_id = $1 AND source_id = $2 AND ($3 = '00000000-0000-0000-0000-000000000000'::uuid OR id < $3)
 		ORDER BY id DESC LIMIT $4`
 	sqlSelectLast = `
-		SELECT r.account_id, r.source_id, r.id, r.status, r.files, r.rows, r.bytes, r.changed, r.deleted, r.notes, r.reason, r.ingestion_id, r.created_at, r.started_at, r.finished_at, r.slot_at
+		SELECT r.account_id, r.source_id, r.id, r.status, r.files, r.rows, r.bytes, r.changed, r.deleted, r.notes, r.reason, r.ingestion_id, r.created_at, r.started_at, r.finished_at, r.slot_at,
+			r.replaced, r.removed, r.rows_replaced, r.rows_removed, r.rows_set_aside, r.empty, r.left_out
 		FROM unnest($2::uuid[]) AS s(id)
 		CROSS JOIN LATERAL (SELECT ` + sqlRunColumns + ` WHERE account_id = $1 AND source_id = s.id ORDER BY id DESC LIMIT 1) r`
 	sqlLockOpen = `
@@ -36,8 +38,14 @@ const (
 		UPDATE source_runs SET status = $4, reason = $5, ingestion_id = $6, finished_at = $7
 		WHERE account_id = $1 AND source_id = $2 AND id = $3 AND finished_at IS NULL`
 	sqlAddLoaded = `
-		UPDATE source_runs SET files = files + 1, rows = rows + $4, bytes = bytes + $5 WHERE account_id = $1 AND source_id = $2 AND id = $3`
-	sqlAddTold = `UPDATE source_runs SET changed = $4, deleted = $5, notes = $6 WHERE account_id = $1 AND source_id = $2 AND id = $3`
+		UPDATE source_runs SET files = files + 1, rows = rows + $4, bytes = bytes + $5, rows_set_aside = rows_set_aside + $6, replaced = replaced + least($7::bigint, 1),
+			rows_replaced = rows_replaced + $7
+		WHERE account_id = $1 AND source_id = $2 AND id = $3`
+	sqlAddRemoved = `UPDATE source_runs SET removed = removed + $4, rows_removed = rows_removed + $5 WHERE account_id = $1 AND source_id = $2 AND id = $3`
+	sqlAddTold    = `
+		UPDATE source_runs SET changed = changed + $4, deleted = deleted + $5, empty = $6, left_out = $7 WHERE account_id = $1 AND source_id = $2 AND id = $3`
+	sqlAddNotes = `
+		UPDATE source_runs SET notes = jsonb_path_query_array(notes || $4::jsonb, '$[0 to 19]') WHERE account_id = $1 AND source_id = $2 AND id = $3`
 )
 
 func scanRun(row pgx.CollectableRow) (r Run, err error) {
@@ -46,7 +54,8 @@ func scanRun(row pgx.CollectableRow) (r Run, err error) {
 		started, finished, slot *time.Time
 	)
 
-	err = row.Scan(&r.account, &r.source, &r.ID, &r.Status, &r.Files, &r.Rows, &r.Bytes, &r.Changed, &r.Deleted, &r.Notes, &r.Stop.Reason, &ingestion, &r.CreatedAt, &started, &finished, &slot)
+	err = row.Scan(&r.account, &r.source, &r.ID, &r.Status, &r.Files, &r.Rows, &r.Bytes, &r.Changed, &r.Deleted, &r.Notes, &r.Stop.Reason, &ingestion, &r.CreatedAt, &started, &finished, &slot,
+		&r.Replaced, &r.Removed, &r.RowsReplaced, &r.RowsRemoved, &r.RowsSetAside, &r.Empty, &r.LeftOut)
 	r.Stop.Ingestion = orNil(ingestion)
 
 	if started != nil {

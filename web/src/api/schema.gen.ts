@@ -3825,10 +3825,10 @@ export interface components {
          * @description A doubt that stops the load until it is accepted; `all` stands for every one.
          *     `loadedBefore`: a file with the same bytes is in the dataset. `rowsPresent`: most rows of a file are in the dataset.
          *     `otherColumns`: the files share no column, or few, with the dataset. `notATable`: a text does not look like a table.
-         *     `wrappedRows`: one JSON object wraps the rows.
+         *     `wrappedRows`: one JSON object wraps the rows. `noRows`: the new content of a file of a source has no rows, and would replace rows.
          * @enum {string}
          */
-        DoubtCode: "all" | "loadedBefore" | "rowsPresent" | "otherColumns" | "notATable" | "wrappedRows";
+        DoubtCode: "all" | "loadedBefore" | "rowsPresent" | "otherColumns" | "notATable" | "wrappedRows" | "noRows";
         IngestionRetry: {
             accept?: components["schemas"]["AcceptedDoubts"];
         };
@@ -5426,15 +5426,50 @@ export interface components {
             bytes: number;
             /**
              * Format: int64
-             * @description Loaded files whose content is another one now. With `keep` their rows stay.
+             * @description Loaded files whose new content replaced rows.
+             */
+            filesReplaced: number;
+            /**
+             * Format: int64
+             * @description Files that are gone and whose rows were removed.
+             */
+            filesRemoved: number;
+            /**
+             * Format: int64
+             * @description Files without any bytes that were found. They are not loaded.
+             */
+            filesEmpty: number;
+            /**
+             * Format: int64
+             * @description Files that were found and not loaded because their content failed in an earlier run.
+             */
+            filesLeftOut: number;
+            /**
+             * Format: int64
+             * @description Rows that the new content of files replaced.
+             */
+            rowsReplaced: number;
+            /**
+             * Format: int64
+             * @description Rows of files that are gone which were removed.
+             */
+            rowsRemoved: number;
+            /**
+             * Format: int64
+             * @description Rows of the loaded files, or of the loaded rows, that were set aside.
+             */
+            rowsSetAside: number;
+            /**
+             * Format: int64
+             * @description Loaded files whose content is another one now. Each is counted in the run that notices it first.
              */
             changed: number;
             /**
              * Format: int64
-             * @description Loaded files that are gone. With `keep` their rows stay.
+             * @description Loaded files that are gone. Each is counted in the run that notices it first.
              */
             deleted: number;
-            /** @description The first files that are changed or deleted, and the first columns that have become text. */
+            /** @description The first files that are no longer what was loaded, with what was done, and the first columns that have become text. */
             notes?: components["schemas"]["SourceNote"][];
             /** @description Why the run stopped or failed. */
             reason?: string;
@@ -5459,10 +5494,10 @@ export interface components {
             /** @description A file, or for `asText` a column and its type. */
             path: string;
             /**
-             * @description `changed` or `deleted` for a file. `asText` for a column that has become text, because its type has no exact counterpart.
+             * @description `replaced`: the new content of the file replaced its rows. `removed`: the file is gone, and its rows were removed. `changed`: it has another content, `deleted`: it is gone, `empty`: it has no bytes any more; its rows stay. `asText`: a column has become text, because its type has no exact counterpart.
              * @enum {string}
              */
-            event: "changed" | "deleted" | "asText";
+            event: "changed" | "deleted" | "empty" | "replaced" | "removed" | "asText";
         };
         SourceRunList: {
             data: components["schemas"]["SourceRun"][];
@@ -12322,6 +12357,13 @@ export interface operations {
                      *             "files": 2,
                      *             "rows": 1820,
                      *             "bytes": 91022,
+                     *             "filesReplaced": 0,
+                     *             "filesRemoved": 0,
+                     *             "filesEmpty": 0,
+                     *             "filesLeftOut": 0,
+                     *             "rowsReplaced": 0,
+                     *             "rowsRemoved": 0,
+                     *             "rowsSetAside": 0,
                      *             "changed": 0,
                      *             "deleted": 0,
                      *             "createdAt": "2026-11-15T10:05:00Z",
@@ -12434,6 +12476,13 @@ export interface operations {
                      *         "files": 2,
                      *         "rows": 1820,
                      *         "bytes": 91022,
+                     *         "filesReplaced": 0,
+                     *         "filesRemoved": 0,
+                     *         "filesEmpty": 0,
+                     *         "filesLeftOut": 0,
+                     *         "rowsReplaced": 0,
+                     *         "rowsRemoved": 0,
+                     *         "rowsSetAside": 0,
                      *         "changed": 0,
                      *         "deleted": 0,
                      *         "createdAt": "2026-11-15T10:05:00Z",
@@ -12513,6 +12562,13 @@ export interface operations {
                      *         "files": 2,
                      *         "rows": 1820,
                      *         "bytes": 91022,
+                     *         "filesReplaced": 0,
+                     *         "filesRemoved": 0,
+                     *         "filesEmpty": 0,
+                     *         "filesLeftOut": 0,
+                     *         "rowsReplaced": 0,
+                     *         "rowsRemoved": 0,
+                     *         "rowsSetAside": 0,
                      *         "changed": 0,
                      *         "deleted": 0,
                      *         "createdAt": "2026-11-15T10:05:00Z",
@@ -12559,6 +12615,13 @@ export interface operations {
                      *       "files": 0,
                      *       "rows": 0,
                      *       "bytes": 0,
+                     *       "filesReplaced": 0,
+                     *       "filesRemoved": 0,
+                     *       "filesEmpty": 0,
+                     *       "filesLeftOut": 0,
+                     *       "rowsReplaced": 0,
+                     *       "rowsRemoved": 0,
+                     *       "rowsSetAside": 0,
                      *       "changed": 0,
                      *       "deleted": 0,
                      *       "createdAt": "2026-11-15T10:05:00Z"
@@ -12601,12 +12664,19 @@ export interface operations {
                      *           "files": 2,
                      *           "rows": 1820,
                      *           "bytes": 91022,
+                     *           "filesReplaced": 1,
+                     *           "filesRemoved": 0,
+                     *           "filesEmpty": 0,
+                     *           "filesLeftOut": 0,
+                     *           "rowsReplaced": 870,
+                     *           "rowsRemoved": 0,
+                     *           "rowsSetAside": 2,
                      *           "changed": 1,
                      *           "deleted": 0,
                      *           "notes": [
                      *             {
                      *               "path": "orders/2026-11-01.csv",
-                     *               "event": "changed"
+                     *               "event": "replaced"
                      *             }
                      *           ],
                      *           "createdAt": "2026-11-15T10:05:00Z",

@@ -464,7 +464,7 @@ class IngestionOptions(TypedDict):
 KeyItem: TypeAlias = str
 
 
-DoubtCode: TypeAlias = Literal['all', 'loadedBefore', 'rowsPresent', 'otherColumns', 'notATable', 'wrappedRows']
+DoubtCode: TypeAlias = Literal['all', 'loadedBefore', 'rowsPresent', 'otherColumns', 'notATable', 'wrappedRows', 'noRows']
 
 
 class IngestionProgress(TypedDict):
@@ -1179,7 +1179,7 @@ SourceStatus: TypeAlias = Literal['active', 'paused', 'stopped']
 
 class SourceNote(TypedDict):
     path: str
-    event: Literal['changed', 'deleted', 'asText']
+    event: Literal['changed', 'deleted', 'empty', 'replaced', 'removed', 'asText']
 
 
 class NewWebhook(TypedDict):
@@ -1639,6 +1639,13 @@ class SourceRun(TypedDict):
     files: int
     rows: int
     bytes: int
+    filesReplaced: int
+    filesRemoved: int
+    filesEmpty: int
+    filesLeftOut: int
+    rowsReplaced: int
+    rowsRemoved: int
+    rowsSetAside: int
     changed: int
     deleted: int
     notes: NotRequired[list[SourceNote]]

@@ -248,7 +248,7 @@ function Runs({ source: of }: { source: Source }) {
 }
 
 function Run({ run, rows, told }: { run: SourceRun; rows: boolean; /** A reason that stands above already. */ told: string | undefined }) {
-  const nothing = run.status === 'completed' && run.rows === 0 && run.files === 0;
+  const nothing = run.status === 'completed' && run.rows === 0 && run.files === 0 && run.filesRemoved === 0;
   return (
     <li className="px-4 py-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
@@ -265,6 +265,11 @@ function Run({ run, rows, told }: { run: SourceRun; rows: boolean; /** A reason 
           !nothing && count(run.rows, 'row'),
           run.bytes > 0 && formatBytes(run.bytes),
           run.startedAt && run.finishedAt && formatDuration((Date.parse(run.finishedAt) - Date.parse(run.startedAt)) / 1000),
+          run.filesReplaced > 0 && texts.runs.replaced(count(run.rowsReplaced, 'row'), count(run.filesReplaced, 'file')),
+          run.filesRemoved > 0 && texts.runs.removed(count(run.rowsRemoved, 'row'), count(run.filesRemoved, 'file')),
+          run.rowsSetAside > 0 && <span className="text-warn">{texts.runs.aside(count(run.rowsSetAside, 'row'))}</span>,
+          run.filesLeftOut > 0 && <span className="text-warn">{texts.runs.leftOut(count(run.filesLeftOut, 'file'))}</span>,
+          run.filesEmpty > 0 && texts.runs.empty(count(run.filesEmpty, 'file')),
           run.changed > 0 && <span className="text-warn">{texts.runs.changed(count(run.changed, 'file'))}</span>,
           run.deleted > 0 && <span className="text-warn">{texts.runs.deleted(count(run.deleted, 'file'))}</span>,
         ]}
