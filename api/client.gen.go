@@ -1236,6 +1236,24 @@ func (e SourceNoteEvent) Valid() bool {
 	}
 }
 
+// Defines values for SourceOpenFileStatus.
+const (
+	SourceOpenFileStatusFailed  SourceOpenFileStatus = "failed"
+	SourceOpenFileStatusWaiting SourceOpenFileStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the SourceOpenFileStatus enum.
+func (e SourceOpenFileStatus) Valid() bool {
+	switch e {
+	case SourceOpenFileStatusFailed:
+		return true
+	case SourceOpenFileStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SourceReasonCode.
 const (
 	SourceReasonCodeConnection SourceReasonCode = "connection"
@@ -3972,6 +3990,9 @@ type Source struct {
 	// NextRunAt When the source runs by itself. Absent without a schedule and while it is paused or stopped.
 	NextRunAt *time.Time `json:"nextRunAt,omitempty"`
 
+	// OpenFiles Files about which somebody has to decide, and files that are left out because they could not be loaded, at most 20. Absent if there are none, and in lists of sources.
+	OpenFiles *[]SourceOpenFile `json:"openFiles,omitempty"`
+
 	// Options How to read the files. What is absent is detected.
 	Options    *IngestionOptions `json:"options,omitempty"`
 	Pattern    string            `json:"pattern"`
@@ -4045,6 +4066,21 @@ type SourceNote struct {
 
 // SourceNoteEvent `replaced`: the new content of the file replaced its rows. `removed`: the file is gone, and its rows were removed. `changed`: it has another content, `deleted`: it is gone, `empty`: it has no bytes any more; its rows stay. `asText`: a column has become text, because its type has no exact counterpart.
 type SourceNoteEvent string
+
+// SourceOpenFile defines model for SourceOpenFile.
+type SourceOpenFile struct {
+	// IngestionID The ingestion. Absent if there is none, because the file cannot be uploaded.
+	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
+
+	// Path Absent for the rows of a database.
+	Path *string `json:"path,omitempty"`
+
+	// Status With `waiting` the next run stops until somebody decides about the ingestion. With `failed` the file is left out until its content changes.
+	Status SourceOpenFileStatus `json:"status"`
+}
+
+// SourceOpenFileStatus With `waiting` the next run stops until somebody decides about the ingestion. With `failed` the file is left out until its content changes.
+type SourceOpenFileStatus string
 
 // SourceReasonCode `doubt`: a file or the rows wait for somebody; `file`: a file or the rows cannot be loaded; `dataset`: the dataset or the right on it is gone; `connection`: it was deleted; `credential`: the token
 // or the account is no longer valid; `gone`: no file is left, and the rows of all files would be removed. Later releases add codes.

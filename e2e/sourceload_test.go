@@ -23,6 +23,7 @@ type sourced struct {
 	Schedule                                                                schedule
 	NextRunAt                                                               time.Time
 	LastRun                                                                 *sourceRun
+	OpenFiles                                                               []struct{ Path, Status, IngestionID string }
 }
 
 type schedule struct {
@@ -33,6 +34,10 @@ type schedule struct {
 type sourceRun struct {
 	ID, Status, Reason, IngestionID      string
 	Files, Rows, Bytes, Changed, Deleted int64
+	FilesReplaced, FilesRemoved          int64
+	FilesEmpty, FilesLeftOut             int64
+	RowsReplaced, RowsRemoved            int64
+	RowsSetAside                         int64
 	Notes                                []struct{ Path, Event string }
 	CreatedAt, StartedAt, FinishedAt     string
 	SlotAt                               time.Time
@@ -213,7 +218,7 @@ func TestSources(t *testing.T) {
 
 	for name, test := range map[string]func(t *testing.T, s *service, key *signer){
 		"a prefix that grows": sourcesGrow, "a doubt": sourcesDoubt, "what others may": sourcesRights, "one run at a time": sourcesOnce,
-		"what is refused":          sourcesRefused,
+		"what is refused": sourcesRefused, "what a run says": sourcesSay, "corrected files": sourcesCorrected,
 		"files that change and go": sourcesFollow, "a key, restored snapshots and compacted files": sourcesFollowMore,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,12 +52,52 @@ func (p *program) onSource(verb, short string, do func(ctx context.Context, clie
 
 func (p *program) sourceActive(verb, short string, active bool, said string) *cobra.Command {
 	return p.onSource(verb, short, func(ctx context.Context, client *api.Client, id uuid.UUID) error {
-		if _, err := api.Read[api.Source](client.UpdateSource(ctx, id, api.SourceChange{Active: &active})); err != nil {
+		now, err := api.Read[api.Source](client.UpdateSource(ctx, id, api.SourceChange{Active: &active}))
+		if err != nil {
 			return err
 		}
 
-		return p.done("%s", said)
+		if !active || now.OpenFiles == nil {
+			return p.done("%s", said)
+		}
+
+		if waits := slices.ContainsFunc(*now.OpenFiles, func(f api.SourceOpenFile) bool { return f.Status == api.SourceOpenFileStatusWaiting }); waits {
+			said = "The source is active, but its next run stops again unless somebody decides about what waits, or the file is corrected."
+		}
+
+		if err := p.done("%s", said); err != nil || p.format != "table" {
+			return err
+		}
+
+		p.printOpen(now)
+
+		return nil
 	})
+}
+
+// printOpen prints the files that wait and those that are left out.
+func (p *program) printOpen(of api.Source) {
+	if of.OpenFiles == nil {
+		return
+	}
+
+	for _, f := range *of.OpenFiles {
+		what := "the rows"
+		if f.Path != nil {
+			what = p.out.clean(*f.Path)
+		}
+
+		state := "left out, because it could not be loaded"
+		if f.Status == api.SourceOpenFileStatusWaiting {
+			state = "waits for somebody to decide"
+		}
+
+		if f.IngestionID != nil {
+			state += fmt.Sprintf(": `quern ingestion show %s %s` says why", p.out.clean(datasetOf(of)), f.IngestionID)
+		}
+
+		p.out.printf("  %s %s\n", what, state)
+	}
 }
 
 func (p *program) sourceAdd() *cobra.Command {
@@ -199,6 +240,15 @@ func (p *program) ranSource(found api.Source, run api.SourceRun) error {
 
 // printNotes prints what a run did beside loading files, and what became of files that were loaded before.
 func (p *program) printNotes(found api.Source, run api.SourceRun) {
+	stay := int64(0)
+	if found.Changed != nil && *found.Changed == api.SourceChangedFilesKeep {
+		stay += run.Changed
+	}
+
+	if found.Deleted != nil && *found.Deleted == api.SourceDeletedFilesKeep {
+		stay += run.Deleted
+	}
+
 	for _, told := range []struct {
 		count int64
 		text  string
@@ -208,7 +258,7 @@ func (p *program) printNotes(found api.Source, run api.SourceRun) {
 		{run.RowsSetAside, fmt.Sprintf("Set aside: %s. `quern ingestion list %s` shows the ingestions.", counted(run.RowsSetAside, "row", "rows"), p.out.clean(datasetOf(found)))},
 		{run.FilesEmpty, fmt.Sprintf("Left out because they are empty: %s.", counted(run.FilesEmpty, "file", "files"))},
 		{run.FilesLeftOut, fmt.Sprintf("Left out because they could not be loaded before: %s. `quern source show %s` lists them.", counted(run.FilesLeftOut, "file", "files"), p.out.clean(found.Name))},
-		{run.Changed + run.Deleted, fmt.Sprintf("Of the files that were loaded before, %d changed and %d are gone. %s", run.Changed, run.Deleted, toldFiles(found))},
+		{stay, fmt.Sprintf("Of the files that were loaded before, %d changed and %d are gone. %s", run.Changed, run.Deleted, toldFiles(found))},
 	} {
 		if told.count > 0 {
 			p.out.printf("%s\n", told.text)
@@ -269,6 +319,8 @@ func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UU
 	if found.Reason != nil {
 		p.out.printf("%s\n", p.out.clean(*found.Reason))
 	}
+
+	p.printOpen(found)
 
 	if found.Postgresql == nil {
 		p.out.printf("Changed files: %s rows. Deleted files: %s rows.\n", *found.Changed, *found.Deleted)

@@ -155,6 +155,15 @@ func showSource(s source.Source) api.Source {
 		shown.ReasonCode = new(api.SourceReasonCode(s.Stop.Code))
 	}
 
+	if len(s.Open) > 0 {
+		open := make([]api.SourceOpenFile, len(s.Open))
+		for i, one := range s.Open {
+			open[i] = api.SourceOpenFile{Path: optionalText(one.Path), Status: api.SourceOpenFileStatus(one.Status), IngestionID: optionalID(one.Ingestion)}
+		}
+
+		shown.OpenFiles = &open
+	}
+
 	shown.Schedule, shown.NextRunAt = showSchedule(s.Schedule), optionalTime(s.NextRunAt())
 
 	if s.LastRun != nil {

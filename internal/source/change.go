@@ -44,11 +44,11 @@ func or[T any](wanted *T, was T) T {
 	return was
 }
 
-// Update changes a source. A resumed source acts for the credential of the caller. Slots that passed while it was not active are left out.
+// Update changes a source, and returns it with its open files. A resumed source acts for the credential of the caller. Slots that passed while it was not active are left out.
 //
 // Faults: NotFound, Forbidden, ValidationFailed.
 func (s *Sources) Update(ctx context.Context, who auth.Principal, id uuid.UUID, c Change) (Source, error) {
-	return s.change(ctx, who, id, "source.update", func(tx postgres.Tx, now *Source) error {
+	changed, err := s.change(ctx, who, id, "source.update", func(tx postgres.Tx, now *Source) error {
 		was := now.Status
 
 		switch {
@@ -88,6 +88,11 @@ func (s *Sources) Update(ctx context.Context, who auth.Principal, id uuid.UUID, 
 
 		return nil
 	})
+	if err != nil {
+		return Source{}, err
+	}
+
+	return s.withOpen(ctx, changed)
 }
 
 // change changes a source of the caller in a transaction, with an audit entry.

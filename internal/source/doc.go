@@ -21,7 +21,8 @@
 //   - The id of a removal is recorded, fenced, before rows are removed, and a removal with this id happens once. A list that fails, or that has no file at all, removes nothing.
 //   - Rows of a database are loaded in the same way, as a file that this package writes. A source has one load of rows in progress. The highest value of its cursor column becomes
 //     valid in the transaction that settles the load, and an ingestion that was given up cannot be retried.
-//   - A file that somebody must decide about stops the source. What was loaded stays.
+//   - A file that somebody must decide about stops the source. What was loaded stays. If the file has another content in a later run, its ingestion is given up, and the new
+//     content is loaded.
 //
 // Faults: NotFound, Forbidden, ValidationFailed, Conflict, LimitExceeded, InvalidState.
 package source

@@ -95,7 +95,7 @@ func (w *working) compare(ctx context.Context, known map[string]file, listed []b
 
 		c.isNoneLeft = false
 		isNew := !isKnown || f.state == fileClaimed || f.state == fileStale || f.state == fileRemoved
-		isFresh := isNew || f.etag != object.ETag && w.source.Changed == Replace
+		isFresh := isNew || f.etag != object.ETag && (w.mayReplace(f) && f.state == fileFailed || w.source.Changed == Replace)
 
 		if isFresh {
 			c.fresh = append(c.fresh, object)

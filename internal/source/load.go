@@ -44,6 +44,8 @@ type working struct {
 
 	loading []file // whose ingestions are in progress, oldest first
 	window  int    // how many may be
+
+	stops []stopError // files that somebody must decide about
 }
 
 // file is a file that the source has claimed.
@@ -204,6 +206,10 @@ func (w *working) load(ctx context.Context) error {
 		return err
 	}
 
+	if known, err = w.corrected(ctx, known, listed); err != nil {
+		return err
+	}
+
 	found, err := w.compare(ctx, known, listed)
 	if err != nil {
 		return err
@@ -235,6 +241,7 @@ func (w *working) known(ctx context.Context) (known map[string]file, err error) 
 }
 
 // continueAll finishes the files whose ingestions or removals were named by an earlier run or attempt. Somebody may have decided about them since. It returns the files after this.
+// Files about which nobody has decided are in w.stops.
 func (w *working) continueAll(ctx context.Context, known map[string]file) (map[string]file, error) {
 	isChanged, err := w.continueRemovals(ctx, known)
 	if err != nil {
@@ -252,7 +259,7 @@ func (w *working) continueAll(ctx context.Context, known map[string]file) (map[s
 			return nil, err
 		}
 
-		if f.state == fileFailed && (found == nil || found.Status == ingest.Failed) {
+		if f.state == fileFailed && (found == nil || found.Status == ingest.Failed || found.IsSuperseded()) {
 			continue
 		}
 
@@ -266,7 +273,7 @@ func (w *working) continueAll(ctx context.Context, known map[string]file) (map[s
 			}
 		}
 
-		if err := w.wait(ctx, f); err != nil {
+		if err := w.wait(ctx, f); err != nil && !isOfFile(err) {
 			return nil, err
 		}
 	}
@@ -288,12 +295,12 @@ func (w *working) loadNew(ctx context.Context, object blob.Object, known file) e
 
 	f := known
 	if f.state != fileClaimed || f.etag != object.ETag || f.size != object.Size {
-		if err := w.giveUp(ctx, known); err != nil {
+		isOver, err := w.giveUp(ctx, known)
+		if err != nil {
 			return err
 		}
 
-		var err error
-		if f, err = w.claim(ctx, object, known); err != nil || f.state != fileClaimed {
+		if f, err = w.claim(ctx, object, known, isOver); err != nil || f.state != fileClaimed {
 			return err
 		}
 	}
@@ -317,12 +324,12 @@ func (w *working) loadNew(ctx context.Context, object blob.Object, known file) e
 	return nil
 }
 
-// claim records that the file is going to be loaded, together with the upload session that receives it.
-func (w *working) claim(ctx context.Context, object blob.Object, known file) (file, error) {
+// claim records that the file is going to be loaded, together with the upload session that receives it. isOver says that the known content has never been loaded and never will be.
+func (w *working) claim(ctx context.Context, object blob.Object, known file, isOver bool) (file, error) {
 	f := file{path: object.Key, etag: object.ETag, seen: object.ETag, size: object.Size, state: fileClaimed, origin: known.origin, replaces: known.replaces}
 	if known.state == "" {
 		f.origin = uuid.New()
-	} else if known.state != fileClaimed {
+	} else if known.state != fileClaimed && !isOver {
 		f.replaces = true
 	}
 

@@ -45,7 +45,7 @@ func (w *working) removeGone(ctx context.Context, gone []file, isNoneLeft bool) 
 			continue // the list was not complete
 		}
 
-		if err := w.giveUp(ctx, f); err != nil {
+		if _, err := w.giveUp(ctx, f); err != nil {
 			return err
 		}
 

@@ -336,10 +336,10 @@ func (w *working) waitRows(ctx context.Context, l load) error {
 	case ingest.Completed:
 		return w.settled(ctx, func(tx postgres.Tx) error { return settleLoad(ctx, tx, w.run, l, found) })
 	case ingest.Cancelled:
-		return stopError{Stop{StopFile, "The load was cancelled. Resume the source to read the rows again.", l.Ingestion}}
+		return stopError{Stop: Stop{StopFile, "The load was cancelled. Resume the source to read the rows again.", l.Ingestion}}
 	case ingest.Failed:
-		return stopError{Stop{StopFile, "The rows could not be loaded. Retry the ingestion, which says why, or resume the source to read the rows again.", l.Ingestion}}
+		return stopError{Stop: Stop{StopFile, "The rows could not be loaded. Their ingestion has the reason. Retry the ingestion, or resume the source to read the rows again.", l.Ingestion}}
 	default:
-		return stopError{Stop{StopDoubt, "The rows wait for somebody to decide about a doubt. Retry their ingestion and accept the doubt, or cancel it; then resume the source.", l.Ingestion}}
+		return stopError{Stop: Stop{StopDoubt, "The rows wait for somebody to decide about a doubt. Retry their ingestion and accept the doubt, or cancel it; then resume the source.", l.Ingestion}}
 	}
 }

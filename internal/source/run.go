@@ -174,11 +174,17 @@ func (s *Sources) Runs(ctx context.Context, who auth.Principal, id, before uuid.
 }
 
 // stopError ends a run and stops its source.
-type stopError struct{ Stop }
+type stopError struct {
+	Stop
+
+	path string // of the file that somebody must decide about; empty for other reasons
+}
 
 func (e stopError) Error() string { return e.Reason }
 
-func stop(code StopCode, reason string) error { return stopError{Stop{Code: code, Reason: reason}} }
+func stop(code StopCode, reason string) error {
+	return stopError{Stop: Stop{Code: code, Reason: reason}}
+}
 
 // errPaused ends a run. The status of the source stays.
 var errPaused = errors.New("the source is no longer active")
@@ -232,6 +238,7 @@ func (w *working) fail(ctx context.Context, lease job.Lease, reason error) error
 	case errors.Is(reason, errPaused):
 		end.Status, end.Stop = RunStopped, Stop{Reason: "The source was paused."}
 	case errors.As(reason, &stopped):
+		stopped = w.together(stopped)
 		end.Status, end.Stop = RunStopped, stopped.Stop
 	default:
 		end.Status, end.Stop = RunFailed, Stop{Reason: fault.From(reason).Message}

@@ -63,6 +63,7 @@ type Source struct {
 	Status     Status
 	Stop       Stop
 	LastRun    *Run
+	Open       []OpenFile // only of a source that was asked for alone
 	CreatedAt  time.Time
 
 	token   uuid.UUID // that acts; uuid.Nil for a person who signed in
@@ -257,7 +258,7 @@ func present(found *Source, err error) (Source, error) {
 	return *found, nil
 }
 
-// Get returns a source of the caller with its last run.
+// Get returns a source of the caller with its last run and its open files.
 //
 // Faults: NotFound, Forbidden.
 func (s *Sources) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (found Source, err error) {
@@ -270,8 +271,11 @@ func (s *Sources) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (fo
 
 		return err
 	})
+	if err != nil {
+		return Source{}, err
+	}
 
-	return found, err
+	return s.withOpen(ctx, found)
 }
 
 // List returns the sources of the caller, oldest first.

@@ -318,6 +318,12 @@ export const t = {
       credential: 'The sign-in or the token that the source acted for is no longer valid. If you resume the source, it acts for you.',
       gone: 'The dataset keeps its rows. Check the bucket. When the files are back, resume the source.',
     },
+    open: {
+      title: 'Files that are not loaded',
+      rows: 'The rows',
+      waiting: 'waits until somebody decides',
+      failed: 'could not be loaded, and is left out',
+    },
     seeLoads: 'See the loads of the dataset',
     about: {
       from: 'From',

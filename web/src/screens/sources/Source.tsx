@@ -47,6 +47,7 @@ export default function SourcePage() {
     <Page title={data.name} above={crumbs} lead={<StatusBadge source={data} />} actions={<Actions source={data} onGone={() => setGone(true)} />}>
       <div className="flex flex-col gap-8">
         {data.status === 'stopped' && <Stopped source={data} />}
+        <Open source={data} />
         <About source={data} />
         <Runs source={data} />
       </div>
@@ -164,6 +165,23 @@ function Stopped({ source: of }: { source: Source }) {
         )}
       </div>
     </div>
+  );
+}
+
+/** The files that wait for somebody, and those that are left out. */
+function Open({ source: of }: { source: Source }) {
+  if (!of.openFiles) return null;
+  return (
+    <section aria-label={texts.open.title}>
+      <h2 className="mb-4 text-lg">{texts.open.title}</h2>
+      <ul className="divide-y divide-line rounded-md border border-line bg-surface">
+        {of.openFiles.map((file) => (
+          <li key={file.path ?? ''} className="px-4 py-3 [overflow-wrap:anywhere]">
+            {file.path ? <span className="mono">{file.path}</span> : texts.open.rows} <span className="text-text-2">{texts.open[file.status]}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

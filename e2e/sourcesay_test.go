@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// note is what a run tells about a file.
+type note = struct{ Path, Event string }
+
+// sourcesSay checks that a run says what it did, and not only what it noticed first.
+func sourcesSay(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	o := newSource(t, s, "sayer", key.token("sayer"), "")
+	o.put("a.csv", 5)
+	o.put("b.csv", 7)
+	o.put("c.csv", 3)
+	o.there.put("never.csv", "")
+
+	run := o.refresh()
+	require.Equal(t, []int64{3, 15, 1, 0}, []int64{run.Files, run.Rows, run.FilesEmpty, run.FilesReplaced})
+	require.Empty(t, run.Notes)
+
+	// A file without any bytes is not gone. It is told once, and its rows stay, also if the rows of deleted files are removed.
+	o.change(`{"changed": "replace", "deleted": "remove"}`)
+	o.there.put("c.csv", "")
+
+	run = o.refresh()
+	require.Equal(t, []int64{2, 0, 0, 0}, []int64{run.FilesEmpty, run.Deleted, run.Changed, run.FilesRemoved})
+	require.Equal(t, []note{{"c.csv", "empty"}}, run.Notes)
+	require.Empty(t, o.refresh().Notes)
+	o.requireModel()
+
+	// A deletion that was told before is removed later, and this is told too.
+	o.change(`{"deleted": "keep"}`)
+
+	kept := o.files["a.csv"]
+	o.remove("a.csv")
+
+	run = o.refresh()
+	require.Equal(t, []int64{1, 0}, []int64{run.Deleted, run.FilesRemoved})
+	require.Equal(t, []note{{"a.csv", "deleted"}}, run.Notes)
+	o.change(`{"deleted": "remove"}`)
+
+	o.put("b.csv", 2)
+	o.there.put("d.csv", "n\n9001\nx\n"+strings.Repeat("9001\n", 30))
+	o.model[9001] = 31
+	o.change(`{"options": {"types": {"n": "bigint"}}}`)
+
+	run = o.refresh()
+	require.Equal(t, "completed", run.Status, run.Reason)
+	require.Equal(t, []int64{2, 33, 1, 7, 1, int64(len(kept)), 1}, []int64{run.Files, run.Rows, run.FilesReplaced, run.RowsReplaced, run.FilesRemoved, run.RowsRemoved, run.RowsSetAside})
+	require.Equal(t, []note{{"a.csv", "removed"}, {"b.csv", "replaced"}}, run.Notes)
+	o.requireModel()
+
+	// Several files that are replaced in one snapshot count their own rows.
+	for i := range 6 {
+		o.put(fmt.Sprintf("many/%d.csv", i), 1+i)
+	}
+
+	require.Equal(t, "completed", o.refresh().Status)
+
+	for i := range 6 {
+		o.put(fmt.Sprintf("many/%d.csv", i), 1)
+	}
+
+	run = o.refresh()
+	require.Equal(t, []int64{6, 6, 21}, []int64{run.Files, run.FilesReplaced, run.RowsReplaced})
+	o.requireModel()
+
+	// A header alone does not empty the file until somebody accepts it.
+	o.there.put("b.csv", "n\n")
+
+	run = o.refresh()
+	require.Equal(t, "stopped", run.Status)
+	require.Equal(t, "doubt", o.get().ReasonCode)
+	o.requireModel()
+
+	doubts := o.doubted(t, run.IngestionID).Doubts
+	require.Equal(t, "noRows", doubts[len(doubts)-1].Code)
+
+	answer := o.call(http.MethodPost, "/ingestions/"+run.IngestionID+"/retry", `{"accept": ["noRows"]}`)
+	require.Equal(t, http.StatusAccepted, answer.status, answer.body)
+	o.set(true)
+
+	run = o.refresh()
+	require.Equal(t, "completed", run.Status, run.Reason)
+	require.Equal(t, []int64{1, 0, 1, 2}, []int64{run.Files, run.Rows, run.FilesReplaced, run.RowsReplaced})
+	o.forget("b.csv")
+	o.requireModel()
+
+	// Without rows of an earlier content there is nothing to doubt.
+	o.there.put("header.csv", "n\n")
+	require.Equal(t, "completed", o.refresh().Status)
+}
+
+// sourcesCorrected corrects files about which somebody would have to decide.
+func sourcesCorrected(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	o := newSource(t, s, "corrector", key.token("corrector"), "")
+	content := o.numbers(20)
+	o.there.put("a.csv", content)
+	require.Equal(t, "completed", o.refresh().Status)
+
+	for _, path := range []string{"b.csv", "c.csv", "d.csv", "e.csv", "f.csv"} {
+		o.there.put(path, content)
+	}
+
+	o.there.put("bad.parquet", "PAR1 this is no Parquet file PAR1")
+
+	run := o.refresh()
+	require.Equal(t, "stopped", run.Status)
+
+	// The first file of a run is loaded alone. The run after it finds what is left.
+	o.there.put("b.csv", o.numbers(2))
+	o.set(true)
+
+	run = o.refresh()
+	require.Equal(t, "stopped", run.Status)
+	require.Contains(t, run.Reason, `4 files wait for somebody to decide about a doubt: "c.csv", "d.csv", "e.csv" and 1 more.`)
+	require.Contains(t, run.Reason, `The file "bad.parquet" could not be loaded.`)
+
+	found := o.get()
+	require.Equal(t, "doubt", found.ReasonCode)
+	require.Len(t, found.OpenFiles, 5)
+	require.Equal(t, []string{"c.csv", "waiting"}, []string{found.OpenFiles[0].Path, found.OpenFiles[0].Status})
+	require.Equal(t, []string{"bad.parquet", "failed"}, []string{found.OpenFiles[4].Path, found.OpenFiles[4].Status})
+
+	// Corrected files are loaded although nobody has decided. The earlier ingestions are over.
+	for _, path := range []string{"c.csv", "d.csv", "e.csv", "f.csv"} {
+		o.there.put(path, o.numbers(3))
+	}
+
+	o.set(true)
+
+	run = o.refresh()
+	require.Equal(t, "completed", run.Status, run.Reason)
+	require.Equal(t, []int64{4, 12, 0, 1}, []int64{run.Files, run.Rows, run.FilesReplaced, run.FilesLeftOut})
+	o.requireModel()
+
+	for _, one := range found.OpenFiles[:4] {
+		answer := o.call(http.MethodPost, "/ingestions/"+one.IngestionID+"/retry", `{"accept": ["all"]}`)
+		require.Equal(t, http.StatusUnprocessableEntity, answer.status, answer.body)
+	}
+
+	// The file that failed stays visible, until it is corrected too.
+	found = o.get()
+	require.Len(t, found.OpenFiles, 1)
+	require.Equal(t, "failed", found.OpenFiles[0].Status)
+	o.there.put("bad.parquet", o.numbers(4))
+
+	run = o.refresh()
+	require.Equal(t, []int64{1, 4, 0}, []int64{run.Files, run.Rows, run.FilesLeftOut})
+	require.Empty(t, o.get().OpenFiles)
+	o.requireModel()
+}
