@@ -59,7 +59,7 @@ func TestSourceApply(t *testing.T) {
 	require.Contains(t, refused.err, "QUERN_CONNECTION_SECRET_NIGHTLY")
 
 	given := "nightly=" + write("secret", secret+"\n")
-	require.Equal(t, "connection nightly: would be made\nsource orders: would be made\nsource all: would be made\n", bob.run("source", "apply", "--dry-run", "--secret-file", given, file))
+	require.Equal(t, "connection nightly: would be made\nsource orders: would be made\nsource all: would be made\n", bob.run("source", "apply", "--dry-run", file))
 	require.Contains(t, bob.run("source", "list"), "No sources.")
 	require.Equal(t, "connection nightly: made\nsource orders: made\nsource all: made\n", bob.run("source", "apply", "--secret-file", given, file))
 	require.Contains(t, bob.run("source", "apply", file), "Nothing differs.\n")
@@ -93,10 +93,14 @@ func TestSourceApply(t *testing.T) {
 		"sources: [{name: orders, connection: nightly, dataset: shop/orders, colour: red}]":                                        2,
 		"sources: [{name: a, connection: nightly, dataset: a/b}, {name: A, connection: nightly, dataset: a/b}]":                    2,
 		"connections: [{name: nightly}]": 2,
-		"sources: [":                     2,
+		"sources: [{name: orders, connection: nightly, dataset: shop/orders, pattern: '['}]":                                                      2,
+		"sources: [{name: orders, connection: nightly, dataset: shop/orders, schedule: {cron: '0 25 * * *', timeZone: UTC}}]":                     2,
+		"sources: [{name: orders, connection: nightly, dataset: shop/orders, schedule: {cron: '0 3 * * *', timeZone: Mars/Olympus}}]":             2,
+		"sources: [{name: orders, connection: nightly, dataset: shop/orders, schedule: {cron: '0 3 * * *', timeZone: UTC, jitterMinutes: 1000}}]": 2,
+		"sources: [": 2,
 		"connections: [{name: n, s3: {endpoint: 'https://s.example', region: x, bucket: b, accessKeyId: x, secretAccessKey: x}}]": 2,
 	} {
-		refused := bob.try("source", "apply", write("wrong.yaml", content))
+		refused := bob.try("source", "apply", "--dry-run", write("wrong.yaml", content))
 		require.Equal(t, code, refused.code, "%s: %s", content, refused.err)
 	}
 

@@ -27,7 +27,7 @@ func allowed() map[string][]string {
 	return map[string][]string{
 		"cmd/quernd":       {"internal/app", "internal/build"},
 		"cmd/quern-engine": {"internal/engine", "internal/engine/duckdb", "internal/sandbox"},
-		"cmd/quern":        {"api", "internal/build", "internal/signin"},
+		"cmd/quern":        {"api", "internal/build", "internal/cron", "internal/signin"},
 
 		"internal/app": {"*"},
 
@@ -37,11 +37,12 @@ func allowed() map[string][]string {
 		"internal/feed":    {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
 
 		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/extract", "internal/fault", "internal/guard", "internal/postgres"},
+		"internal/cron":       {},
 		"internal/guard":      {},
 		"internal/extract":    {},
 		"internal/source": {
-			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/event", "internal/extract", "internal/fault", "internal/ingest", "internal/job",
-			"internal/lake",
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/cron", "internal/event", "internal/extract", "internal/fault", "internal/ingest",
+			"internal/job", "internal/lake",
 			"internal/postgres", "internal/upload",
 		},
 

@@ -131,6 +131,10 @@ func (a *application) check(file configuration) error {
 
 		found := a.have.connection(wanted.Name)
 		if found == nil {
+			if a.isDry { // it makes no connection
+				continue
+			}
+
 			if _, err := a.secret(wanted.Name); err != nil {
 				return err
 			}

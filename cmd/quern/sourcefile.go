@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/internal/cron"
 )
 
 // configuration is a file with connections and sources, without secrets.
@@ -141,8 +143,31 @@ func (e sourceEntry) valid() error {
 		return errors.New("deleted must be keep or remove")
 	}
 
+	if _, err := path.Match(e.Pattern, ""); err != nil {
+		return errors.New("pattern is not a pattern: a [ must have its ], and \\ must be followed by a character")
+	}
+
+	if e.Schedule == nil || *e.Schedule == (api.Schedule{}) {
+		return nil
+	}
+
+	if _, err := cron.Parse(e.Schedule.Cron); err != nil {
+		return fmt.Errorf("schedule.cron %w", err)
+	}
+
+	if _, err := cron.Zone(e.Schedule.TimeZone); err != nil {
+		return fmt.Errorf("schedule.timeZone %w", err)
+	}
+
+	if e.Schedule.JitterMinutes < 0 || e.Schedule.JitterMinutes > maxJitterMinutes {
+		return fmt.Errorf("schedule.jitterMinutes must be from 0 to %d", maxJitterMinutes)
+	}
+
 	return nil
 }
+
+// maxJitterMinutes is the bound of the contract.
+const maxJitterMinutes = 720
 
 // difference is a field that has another value in the file.
 type difference struct{ field, is, want string }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/postgres"
@@ -20,10 +19,6 @@ type OpenFile struct {
 // maxOpen is how many open files of a source are shown.
 const maxOpen = 20
 
-const sqlSelectOpen = `
-	SELECT path, owner_id, dataset_id, ingestion_id FROM source_files
-	WHERE account_id = $1 AND source_id = $2 AND state IN ('loading', 'failed') ORDER BY state = 'failed', path LIMIT $3`
-
 // withOpen adds the open files to a source. Somebody may have decided about a file since the last run, so the ingestions are asked.
 func (s *Sources) withOpen(ctx context.Context, of Source) (Source, error) {
 	var candidates []file
@@ -33,19 +28,7 @@ func (s *Sources) withOpen(ctx context.Context, of Source) (Source, error) {
 	}
 
 	err := s.DB.Do(ctx, func(q postgres.Querier) error {
-		rows, err := q.Query(ctx, sqlSelectOpen, of.Account, of.ID, maxOpen)
-		if err != nil {
-			return err
-		}
-
-		files, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f file, err error) {
-			var owner, dataset, ingestion *uuid.UUID
-
-			err = row.Scan(&f.path, &owner, &dataset, &ingestion)
-			f.owner, f.dataset, f.ingestion = orNil(owner), orNil(dataset), orNil(ingestion)
-
-			return f, err
-		})
+		files, err := selectOpen(ctx, q, of)
 		candidates = append(candidates, files...)
 
 		return err

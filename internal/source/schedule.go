@@ -4,12 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
-	_ "time/tzdata" // a container may have no time zones
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/cron"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
@@ -41,15 +40,15 @@ func (s Schedule) check() error {
 	return err
 }
 
-func (s Schedule) parse() (cron, *time.Location, error) {
-	c, err := parseCron(s.Cron)
+func (s Schedule) parse() (cron.Expression, *time.Location, error) {
+	c, err := cron.Parse(s.Cron)
 	if err != nil {
-		return cron{}, nil, err
+		return c, nil, fault.Invalid("schedule.cron", err.Error())
 	}
 
-	place, err := time.LoadLocation(s.TimeZone)
-	if err != nil || s.TimeZone == "" || s.TimeZone == "Local" {
-		return cron{}, nil, fault.Invalid("schedule.timeZone", fmt.Sprintf("is not a time zone: %q; give a name such as Europe/Vienna or UTC", s.TimeZone))
+	place, err := cron.Zone(s.TimeZone)
+	if err != nil {
+		return c, nil, fault.Invalid("schedule.timeZone", err.Error())
 	}
 
 	return c, place, nil
@@ -75,8 +74,8 @@ func (s Schedule) next(after time.Time, source uuid.UUID) (due, error) {
 		return due{}, err
 	}
 
-	for shown, ok := c.next(shows(after, place)); ok; shown, ok = c.next(shown) {
-		if slot := moment(shown, place).UTC(); slot.After(after) {
+	for shown, ok := c.Next(cron.Shows(after, place)); ok; shown, ok = c.Next(shown) {
+		if slot := cron.Moment(shown, place).UTC(); slot.After(after) {
 			return due{slot, slot.Add(s.shift(source))}, nil
 		}
 	}

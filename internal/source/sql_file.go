@@ -36,7 +36,10 @@ const (
 	sqlSettleRemoval = `
 		UPDATE source_files SET state = 'removed', etag = '' WHERE account_id = $1 AND source_id = $2 AND ingestion_id = $3 AND state = 'removing'`
 	sqlKeepDataset = `UPDATE sources SET dataset_id = $3 WHERE account_id = $1 AND id = $2 AND dataset_id IS NULL`
-	sqlTellFile    = `UPDATE source_files SET seen = $4 WHERE account_id = $1 AND source_id = $2 AND path = $3`
+	sqlSelectOpen  = `
+		SELECT path, owner_id, dataset_id, ingestion_id FROM source_files
+		WHERE account_id = $1 AND source_id = $2 AND state IN ('loading', 'failed') ORDER BY state = 'failed', path LIMIT $3`
+	sqlTellFile = `UPDATE source_files SET seen = $4 WHERE account_id = $1 AND source_id = $2 AND path = $3`
 )
 
 // selectFiles returns the files that a source has claimed, by path.
@@ -60,6 +63,23 @@ func selectFiles(ctx context.Context, q postgres.Querier, s Source) (map[string]
 	})
 
 	return list, err
+}
+
+// selectOpen returns files whose ingestions have not ended well when they were last looked at, those in progress first.
+func selectOpen(ctx context.Context, q postgres.Querier, s Source) ([]file, error) {
+	rows, err := q.Query(ctx, sqlSelectOpen, s.Account, s.ID, maxOpen)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f file, err error) {
+		var owner, dataset, ingestion *uuid.UUID
+
+		err = row.Scan(&f.path, &owner, &dataset, &ingestion)
+		f.owner, f.dataset, f.ingestion = orNil(owner), orNil(dataset), orNil(ingestion)
+
+		return f, err
+	})
 }
 
 // exactlyOne returns job.ErrLost if a statement changed no row: another worker was faster.

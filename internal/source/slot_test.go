@@ -6,64 +6,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/cron"
 )
-
-// TestCronFields checks what is accepted as a cron expression.
-func TestCronFields(t *testing.T) {
-	t.Parallel()
-
-	for _, right := range []string{
-		"* * * * *", "0 3 * * *", "*/15 0-6 1,15 jan-MAR mon-fri", "0 0 29 2 *", "59 23 31 12 7", "0-59/7 * * * sun,3", "5  4\t* * *", "0 0 31 2 mon",
-	} {
-		_, err := parseCron(right)
-		require.NoError(t, err, right)
-	}
-
-	for _, wrong := range []string{
-		"", "* * * *", "* * * * * *", "@daily", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *", "* * * 13 *", "* * * * 8", "-1 * * * *", "5-1 * * * *", "*/0 * * * *",
-		"*/60 * * * *", "1/2 * * * *", "a * * * *", "1,, * * * *", "+1 * * * *", "*/+2 * * * *", "1- * * * *", "* * * mon *", "0 0 30 2 *", "0 0 31 4,6 *", "1;2 * * * *",
-		"99999999999999999999 * * * *", "TZ=UTC * * * * *", "* * * * fri-mon", "/ * * * *", "*/ * * * *",
-	} {
-		_, err := parseCron(wrong)
-		require.Error(t, err, wrong)
-	}
-}
-
-// TestCronDays compares which days match with a plain reading of the rules, for all days of eight years.
-func TestCronDays(t *testing.T) {
-	t.Parallel()
-
-	for expression, matches := range map[string]func(t time.Time) bool{
-		"0 0 * * *":     func(time.Time) bool { return true },
-		"0 0 13 * *":    func(t time.Time) bool { return t.Day() == 13 },
-		"0 0 * * 5":     func(t time.Time) bool { return t.Weekday() == time.Friday },
-		"0 0 13 * 5":    func(t time.Time) bool { return t.Day() == 13 || t.Weekday() == time.Friday },
-		"0 0 */2 * 5":   func(t time.Time) bool { return t.Day()%2 == 1 && t.Weekday() == time.Friday },
-		"0 0 29 2 *":    func(t time.Time) bool { return t.Day() == 29 && t.Month() == time.February },
-		"0 0 1 1,7 7":   func(t time.Time) bool { return (t.Day() == 1 || t.Weekday() == 0) && t.Month()%6 == 1 },
-		"0 0 31 * *":    func(t time.Time) bool { return t.Day() == 31 },
-		"0 0 * feb 1-3": func(t time.Time) bool { return t.Month() == 2 && t.Weekday() >= 1 && t.Weekday() <= 3 },
-	} {
-		c, err := parseCron(expression)
-		require.NoError(t, err)
-
-		var want, got []time.Time
-
-		begin, end := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2032, 1, 1, 0, 0, 0, 0, time.UTC)
-
-		for day := begin.AddDate(0, 0, 1); day.Before(end); day = day.AddDate(0, 0, 1) {
-			if matches(day) {
-				want = append(want, day)
-			}
-		}
-
-		for day, ok := c.next(begin); ok && day.Before(end); day, ok = c.next(day) {
-			got = append(got, day)
-		}
-
-		require.Equal(t, want, got, expression)
-	}
-}
 
 // TestSlots checks the slots around changes of the clock.
 func TestSlots(t *testing.T) {
@@ -123,17 +68,17 @@ func TestSlotsOfAYear(t *testing.T) {
 
 			at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			end := at.AddDate(1, 0, 0)
-			reached := shows(at, place)
-			match, ok := c.next(reached)
+			reached := cron.Shows(at, place)
+			match, ok := c.Next(reached)
 			require.True(t, ok)
 
 			var want, got []time.Time
 
 			for now := at.Add(time.Minute); now.Before(end); now = now.Add(time.Minute) {
-				if shown := shows(now, place); shown.After(reached) {
+				if shown := cron.Shows(now, place); shown.After(reached) {
 					if reached = shown; !match.After(shown) {
 						want = append(want, now)
-						match, _ = c.next(shown)
+						match, _ = c.Next(shown)
 					}
 				}
 			}

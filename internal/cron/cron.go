@@ -1,51 +1,48 @@
-package source
+// Package cron reads cron expressions and names of time zones, and finds the times that an expression matches. The service and the command line check schedules with it alike.
+package cron
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"quern.dev/quern/internal/fault"
+	_ "time/tzdata" // a container may have no time zones
 )
 
-// cron is a parsed cron expression: in each field, the bit of each value that matches.
-type cron struct {
+// Expression is a parsed cron expression: in each field, the bit of each value that matches.
+type Expression struct {
 	minutes, hours, days, months, weekdays uint64
 	// eitherDay: the day of the month and the day of the week are both restricted. Then a day matches if one of them does, as in every cron.
 	eitherDay bool
 }
 
-// cronField describes a field. The names, if there are any, begin with that of the lowest value.
-type cronField struct {
+// field describes a field. The names, if there are any, begin with that of the lowest value.
+type field struct {
 	title    string
 	low, top int
 	names    string
 }
 
-func wrongCron(problem string) error { return fault.Invalid("schedule.cron", problem) }
-
-// parseCron reads the five fields of an expression.
-//
-// Faults: ValidationFailed.
-func parseCron(text string) (c cron, err error) {
+// Parse reads the five fields of an expression. Its error continues a sentence whose subject is the expression.
+func Parse(text string) (c Expression, err error) {
 	fields := strings.Fields(text)
 	if len(fields) != 5 {
-		return cron{}, wrongCron("must have five fields: minute, hour, day, month, weekday")
+		return Expression{}, errors.New("must have five fields: minute, hour, day, month, weekday")
 	}
 
 	for i, want := range []struct {
 		to *uint64
-		cronField
+		field
 	}{
-		{&c.minutes, cronField{"minute", 0, 59, ""}},
-		{&c.hours, cronField{"hour", 0, 23, ""}},
-		{&c.days, cronField{"day of the month", 1, 31, ""}},
-		{&c.months, cronField{"month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"}},
-		{&c.weekdays, cronField{"day of the week", 0, 7, "sun mon tue wed thu fri sat"}},
+		{&c.minutes, field{"minute", 0, 59, ""}},
+		{&c.hours, field{"hour", 0, 23, ""}},
+		{&c.days, field{"day of the month", 1, 31, ""}},
+		{&c.months, field{"month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"}},
+		{&c.weekdays, field{"day of the week", 0, 7, "sun mon tue wed thu fri sat"}},
 	} {
 		if *want.to, err = want.parse(fields[i]); err != nil {
-			return cron{}, err
+			return Expression{}, err
 		}
 	}
 
@@ -55,17 +52,17 @@ func parseCron(text string) (c cron, err error) {
 
 	c.eitherDay = !strings.HasPrefix(fields[2], "*") && !strings.HasPrefix(fields[4], "*")
 
-	if _, ok := c.next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
-		return cron{}, wrongCron("never matches: no month of it has such a day")
+	if _, ok := c.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
+		return Expression{}, errors.New("never matches: no month of it has such a day")
 	}
 
 	return c, nil
 }
 
 // parse reads a list of values, ranges and steps, such as 1,5-10,*/15.
-func (f cronField) parse(text string) (bits uint64, err error) {
-	wrong := wrongCron(fmt.Sprintf("has a wrong %s %q: it must be *, numbers from %d to %d, ranges such as %d-%d, steps such as */2, or a list of these with commas",
-		f.title, text, f.low, f.top, f.low, f.low+1))
+func (f field) parse(text string) (bits uint64, err error) {
+	wrong := fmt.Errorf("has a wrong %s %q: it must be *, numbers from %d to %d, ranges such as %d-%d, steps such as */2, or a list of these with commas",
+		f.title, text, f.low, f.top, f.low, f.low+1)
 
 	for part := range strings.SplitSeq(text, ",") {
 		span, stepText, hasStep := strings.Cut(part, "/")
@@ -101,7 +98,7 @@ func (f cronField) parse(text string) (bits uint64, err error) {
 }
 
 // value returns a number or the number of a name, and -1 for anything else.
-func (f cronField) value(text string) int {
+func (f field) value(text string) int {
 	for i, name := range strings.Fields(f.names) {
 		if strings.EqualFold(name, text) {
 			return f.low + i
@@ -118,7 +115,7 @@ func (f cronField) value(text string) int {
 
 func has(bits uint64, value int) bool { return bits&(1<<value) != 0 }
 
-func (c cron) hasDay(t time.Time) bool {
+func (c Expression) hasDay(t time.Time) bool {
 	day, weekday := has(c.days, t.Day()), has(c.weekdays, int(t.Weekday()))
 	if c.eitherDay {
 		return has(c.months, int(t.Month())) && (day || weekday)
@@ -130,8 +127,8 @@ func (c cron) hasDay(t time.Time) bool {
 // maxYears is how far ahead a match is looked for. The 29th of February may be eight years away.
 const maxYears = 9
 
-// next returns the first time after the given one that matches. Both are what a clock shows, written as if it were UTC. ok is false if nothing ever matches.
-func (c cron) next(shown time.Time) (match time.Time, ok bool) {
+// Next returns the first time after the given one that matches. Both are what a clock shows, written as if it were UTC. ok is false if nothing ever matches.
+func (c Expression) Next(shown time.Time) (match time.Time, ok bool) {
 	t := shown.Truncate(time.Minute).Add(time.Minute)
 
 	for end := shown.AddDate(maxYears, 0, 0); t.Before(end); {
@@ -150,20 +147,20 @@ func (c cron) next(shown time.Time) (match time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// shows returns what the clock of a place shows at a moment, written as if it were UTC.
-func shows(at time.Time, place *time.Location) time.Time {
+// Shows returns what the clock of a place shows at a moment, written as if it were UTC.
+func Shows(at time.Time, place *time.Location) time.Time {
 	t := at.In(place)
 
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// moment returns the first moment at which the clock of a place shows a time or has gone past it. So a time that is left out when the clock is put forward is the moment
+// Moment returns the first moment at which the clock of a place shows a time or has gone past it. So a time that is left out when the clock is put forward is the moment
 // of the change, and a time that comes twice when the clock is put back is its first occurrence.
-func moment(shown time.Time, place *time.Location) time.Time {
+func Moment(shown time.Time, place *time.Location) time.Time {
 	t := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), 0, 0, place)
 	start, end := t.ZoneBounds() // between two changes of the clock
 
-	switch got := shows(t, place); {
+	switch got := Shows(t, place); {
 	case got.After(shown):
 		return start
 	case got.Before(shown):
@@ -178,4 +175,14 @@ func moment(shown time.Time, place *time.Location) time.Time {
 	}
 
 	return t
+}
+
+// Zone returns the time zone with a name, such as Europe/Vienna. Its error continues a sentence whose subject is the time zone.
+func Zone(name string) (*time.Location, error) {
+	place, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" {
+		return nil, fmt.Errorf("is not a time zone: %q; give a name such as Europe/Vienna or UTC", name)
+	}
+
+	return place, nil
 }
