@@ -151,12 +151,12 @@ func (e sourceEntry) valid() error {
 		return nil
 	}
 
-	if _, err := cron.Parse(e.Schedule.Cron); err != nil {
-		return fmt.Errorf("schedule.cron %w", err)
+	if _, problem := cron.Parse(e.Schedule.Cron); problem != "" {
+		return errors.New("schedule.cron " + problem)
 	}
 
-	if _, err := cron.Zone(e.Schedule.TimeZone); err != nil {
-		return fmt.Errorf("schedule.timeZone %w", err)
+	if _, problem := cron.Zone(e.Schedule.TimeZone); problem != "" {
+		return errors.New("schedule.timeZone " + problem)
 	}
 
 	if e.Schedule.JitterMinutes < 0 || e.Schedule.JitterMinutes > maxJitterMinutes {

@@ -2,7 +2,6 @@
 package cron
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,11 +23,11 @@ type field struct {
 	names    string
 }
 
-// Parse reads the five fields of an expression. Its error continues a sentence whose subject is the expression.
-func Parse(text string) (c Expression, err error) {
+// Parse reads the five fields of an expression. If it is wrong, the problem is the end of a sentence whose subject is the expression. Otherwise the problem is empty.
+func Parse(text string) (c Expression, problem string) {
 	fields := strings.Fields(text)
 	if len(fields) != 5 {
-		return Expression{}, errors.New("must have five fields: minute, hour, day, month, weekday")
+		return Expression{}, "must have five fields: minute, hour, day, month, weekday"
 	}
 
 	for i, want := range []struct {
@@ -41,8 +40,8 @@ func Parse(text string) (c Expression, err error) {
 		{&c.months, field{"month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"}},
 		{&c.weekdays, field{"day of the week", 0, 7, "sun mon tue wed thu fri sat"}},
 	} {
-		if *want.to, err = want.parse(fields[i]); err != nil {
-			return Expression{}, err
+		if *want.to, problem = want.parse(fields[i]); problem != "" {
+			return Expression{}, problem
 		}
 	}
 
@@ -53,15 +52,15 @@ func Parse(text string) (c Expression, err error) {
 	c.eitherDay = !strings.HasPrefix(fields[2], "*") && !strings.HasPrefix(fields[4], "*")
 
 	if _, ok := c.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
-		return Expression{}, errors.New("never matches: no month of it has such a day")
+		return Expression{}, "never matches: no month of it has such a day"
 	}
 
-	return c, nil
+	return c, ""
 }
 
 // parse reads a list of values, ranges and steps, such as 1,5-10,*/15.
-func (f field) parse(text string) (bits uint64, err error) {
-	wrong := fmt.Errorf("has a wrong %s %q: it must be *, numbers from %d to %d, ranges such as %d-%d, steps such as */2, or a list of these with commas",
+func (f field) parse(text string) (bits uint64, problem string) {
+	wrong := fmt.Sprintf("has a wrong %s %q: it must be *, numbers from %d to %d, ranges such as %d-%d, steps such as */2, or a list of these with commas",
 		f.title, text, f.low, f.top, f.low, f.low+1)
 
 	for part := range strings.SplitSeq(text, ",") {
@@ -69,6 +68,7 @@ func (f field) parse(text string) (bits uint64, err error) {
 		step := 1
 
 		if hasStep {
+			var err error
 			if step, err = strconv.Atoi(stepText); err != nil || step < 1 || step > f.top || stepText[0] == '+' {
 				return 0, wrong
 			}
@@ -94,7 +94,7 @@ func (f field) parse(text string) (bits uint64, err error) {
 		}
 	}
 
-	return bits, nil
+	return bits, ""
 }
 
 // value returns a number or the number of a name, and -1 for anything else.
@@ -177,12 +177,12 @@ func Moment(shown time.Time, place *time.Location) time.Time {
 	return t
 }
 
-// Zone returns the time zone with a name, such as Europe/Vienna. Its error continues a sentence whose subject is the time zone.
-func Zone(name string) (*time.Location, error) {
+// Zone returns the time zone with a name, such as Europe/Vienna. The problem is as that of Parse.
+func Zone(name string) (place *time.Location, problem string) {
 	place, err := time.LoadLocation(name)
 	if err != nil || name == "" || name == "Local" {
-		return nil, fmt.Errorf("is not a time zone: %q; give a name such as Europe/Vienna or UTC", name)
+		return nil, fmt.Sprintf("is not a time zone: %q; give a name such as Europe/Vienna or UTC", name)
 	}
 
-	return place, nil
+	return place, ""
 }

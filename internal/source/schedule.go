@@ -41,14 +41,14 @@ func (s Schedule) check() error {
 }
 
 func (s Schedule) parse() (cron.Expression, *time.Location, error) {
-	c, err := cron.Parse(s.Cron)
-	if err != nil {
-		return c, nil, fault.Invalid("schedule.cron", err.Error())
+	c, problem := cron.Parse(s.Cron)
+	if problem != "" {
+		return c, nil, fault.Invalid("schedule.cron", problem)
 	}
 
-	place, err := cron.Zone(s.TimeZone)
-	if err != nil {
-		return c, nil, fault.Invalid("schedule.timeZone", err.Error())
+	place, problem := cron.Zone(s.TimeZone)
+	if problem != "" {
+		return c, nil, fault.Invalid("schedule.timeZone", problem)
 	}
 
 	return c, place, nil
