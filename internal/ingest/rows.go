@@ -158,8 +158,10 @@ func (g *Ingest) claim(ctx context.Context, who auth.Principal, dataset catalog.
 			}
 		}
 
-		if err := g.Catalog.RoomTx(ctx, tx, who, made.Account, made.BytesTotal); err != nil {
-			return err
+		if made.Mode != lake.Deleted { // a full account can always delete
+			if err := g.Catalog.RoomTx(ctx, tx, who, made.Account, made.BytesTotal); err != nil {
+				return err
+			}
 		}
 
 		entry := who.Audit(made.Account, made.CreatedAt, "rows."+string(made.Mode), dataset.Audit())
