@@ -101,7 +101,7 @@ func allowed() map[string][]string {
 		"internal/signin": {},
 
 		"internal/build":     {},
-		"internal/config":    {},
+		"internal/config":    {"internal/lexicon"},
 		"internal/doubt":     {"internal/form", "internal/lexicon", "internal/meaning", "internal/planner"},
 		"internal/form":      {"internal/meaning"},
 		"internal/grounding": {"internal/lexicon"},

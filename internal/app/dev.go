@@ -110,6 +110,15 @@ func (d *development) run(ctx context.Context) error {
 	ended := make(chan error, 4)
 	go func() { ended <- d.issuer.Serve() }()
 
+	for _, name := range config.Unknown(d.environ) {
+		hint := "docs/configuration.md lists all settings."
+		if nearest := config.Nearest(name, d.environ); nearest != "" {
+			hint = "Do you mean " + nearest + "?"
+		}
+
+		d.sayf("There is no setting %s: it has no effect. %s", name, hint)
+	}
+
 	settings := d.settings()
 
 	if d.getenv("QUERN_DATABASE_URL")+d.getenv("QUERN_DATABASE_URL_FILE") == "" {

@@ -55,8 +55,8 @@ func Serve(ctx context.Context, environ []string, logTo io.Writer) error {
 	}
 
 	log := newLog(c.Log, logTo)
-	if unknown := config.Unknown(environ); len(unknown) > 0 {
-		log.WarnContext(ctx, "unknown settings", "names", strings.Join(unknown, " "))
+	for _, name := range config.Unknown(environ) {
+		log.WarnContext(ctx, "there is no such setting: it has no effect", "name", name, "nearest", config.Nearest(name, environ))
 	}
 
 	app, err := New(ctx, c, log)

@@ -246,6 +246,10 @@ func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
 
 	require.Equal(t, []string{"QUERN_OIDC_ISUER", "QUERN_RUN_SCRIPTED"}, config.Unknown([]string{
-		"PATH=/bin", "QUERN_OIDC_ISUER=x", "QUERN_RUN_SCRIPTED=true", "QUERN_SECRET_FILE=/x", "QUERN_TEST_DATABASE_URL=x", "QUERN_STACK_DIR=x",
+		"PATH=/bin", "QUERN_OIDC_ISUER=x", "QUERN_RUN_SCRIPTED=true", "QUERN_SECRET_FILE=/x", "QUERN_TEST_DATABASE_URL=x", "QUERN_STACK_DIR=x", "QUERN_TOKEN=x",
+		"QUERN_CONNECTION_SECRET_NIGHTLY=x",
 	}))
+	require.Equal(t, "QUERN_OIDC_ISSUER", config.Nearest("QUERN_OIDC_ISUER", nil))
+	require.Equal(t, "QUERN_SOURCE_HOSTS", config.Nearest("QUERN_SOURCES_HOSTS", nil))
+	require.Empty(t, config.Nearest("QUERN_SOMETHING_THAT_NOBODY_CALLS_LIKE_THIS", nil))
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
 // Read fills a T from the environment. Its error names every setting that is missing or wrong, so that the operator can
@@ -44,11 +46,37 @@ func fill(list []setting, lookup func(string) (string, bool)) (problems []error)
 }
 
 // Unknown returns the variables that begin with QUERN_ and are not settings, most likely because they are misspelt.
-func Unknown(environ []string) []string {
-	var (
-		known, unknown []string
-		serve          Serve
-	)
+func Unknown(environ []string) (unknown []string) {
+	known := names(environ)
+
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		foreign := !strings.HasPrefix(name, "QUERN_") || slices.Contains([]string{"QUERN_SERVER", "QUERN_TOKEN", "QUERN_NAMESPACE", "QUERN_HOME"}, name) ||
+			slices.ContainsFunc([]string{"QUERN_TEST_", "QUERN_STACK_", "QUERN_TOOLS_", "QUERN_DOCTOR_", "QUERN_CONNECTION_SECRET_"},
+				func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+
+		if !foreign && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+
+	slices.Sort(unknown)
+
+	return unknown
+}
+
+// Nearest returns the setting whose name is most similar to that of an unknown one, and empty if none is similar.
+func Nearest(unknown string, environ []string) string {
+	if similar := lexicon.Nearest(unknown, names(environ)); len(similar) > 0 {
+		return similar[0]
+	}
+
+	return ""
+}
+
+// names returns the names of all settings, with those of the providers of models in the environment.
+func names(environ []string) (known []string) {
+	var serve Serve
 
 	all := settings(reflect.ValueOf(&serve).Elem(), "")
 	for _, provider := range serve.Model.providersOf(environ) {
@@ -59,20 +87,7 @@ func Unknown(environ []string) []string {
 		known = append(known, setting.name, setting.name+"_FILE")
 	}
 
-	for _, entry := range environ {
-		name, _, _ := strings.Cut(entry, "=")
-		foreign := !strings.HasPrefix(name, "QUERN_") || slices.ContainsFunc(
-			[]string{"QUERN_TEST_", "QUERN_STACK_", "QUERN_TOOLS_", "QUERN_DOCTOR_"},
-			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-
-		if !foreign && !slices.Contains(known, name) {
-			unknown = append(unknown, name)
-		}
-	}
-
-	slices.Sort(unknown)
-
-	return unknown
+	return known
 }
 
 type setting struct {
