@@ -121,11 +121,18 @@ func IsMarkdown(head []byte) bool {
 	return false
 }
 
-// IsWord reports whether a zip archive is a Word document.
+// damagedHead is how much of a damaged archive is searched for the name of a part.
+const damagedHead = 1 << 20
+
+// IsWord reports whether a zip archive is a Word document, also one that is damaged.
 func IsWord(file io.ReaderAt, size int64) bool {
 	archive, err := zip.NewReader(file, size)
 	if err != nil {
-		return false
+		// The names of the parts are also before their contents.
+		head := make([]byte, min(size, damagedHead))
+		n, _ := file.ReadAt(head, 0)
+
+		return bytes.Contains(head[:n], []byte(wordPart))
 	}
 
 	for _, part := range archive.File[:min(len(archive.File), maxParts)] {

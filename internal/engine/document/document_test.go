@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -95,4 +96,19 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDamagedWord checks that a Word document whose end is missing is told as one, and not as a zip archive.
+func TestDamagedWord(t *testing.T) {
+	t.Parallel()
+
+	whole := paper.Word(paper.WordTable(prices()))
+	damaged := whole[:len(whole)-100]
+	require.True(t, IsWord(bytes.NewReader(damaged), int64(len(damaged))))
+
+	_, _, _, fault := readDocument(t, damaged, Word)
+	require.Contains(t, fault, "The Word document is broken or truncated")
+
+	other := paper.Zip(map[string]string{"a.csv": "n\n1\n"})
+	require.False(t, IsWord(bytes.NewReader(other[:len(other)-20]), int64(len(other)-20)))
 }
