@@ -33,7 +33,8 @@ type State struct {
 	Password   string `json:"databasePassword"`
 	AccessKey  string `json:"storeAccessKey"`
 	SecretKey  string `json:"storeSecretKey"`
-	Sampled    bool   `json:"sampled"` // the sample was loaded; do not load it again if it was deleted
+	StorePort  int    `json:"storePort"` // 0 before the first start
+	Sampled    bool   `json:"sampled"`   // the sample was loaded; do not load it again if it was deleted
 }
 
 // The ports of the first start.

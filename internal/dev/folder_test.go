@@ -2,6 +2,7 @@ package dev
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,6 +58,36 @@ func TestFolderFaults(t *testing.T) {
 
 	_, err = OpenFolder(path, 0, 0)
 	require.ErrorContains(t, err, "start again")
+}
+
+// TestStorePort checks that the store keeps its port from start to start, unless another process has taken it.
+func TestStorePort(t *testing.T) {
+	t.Parallel()
+
+	f, err := OpenFolder(filepath.Join(t.TempDir(), "dev"), 0, 0)
+	require.NoError(t, err)
+
+	first, err := f.storePort(t.Context())
+	require.NoError(t, err)
+	f.Close()
+
+	f, err = OpenFolder(f.Path, 0, 0)
+	require.NoError(t, err)
+
+	defer f.Close()
+
+	again, err := f.storePort(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", Loopback(first))
+	require.NoError(t, err)
+
+	defer func() { _ = taken.Close() }()
+
+	other, err := f.storePort(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, first, other)
 }
 
 func TestCheckPort(t *testing.T) {

@@ -42,7 +42,7 @@ func (f *Folder) StartStore(ctx context.Context) (*Store, error) {
 		return nil, err
 	}
 
-	port, err := freePort(ctx)
+	port, err := f.storePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,19 @@ func (f *Folder) StartStore(ctx context.Context) (*Store, error) {
 	}
 
 	return store, nil
+}
+
+// storePort returns the port of the last start, so that connections to the store keep working, or another one if that is taken.
+func (f *Folder) storePort(ctx context.Context) (port int, err error) {
+	if f.State.StorePort != 0 && CheckPort(ctx, f.State.StorePort, "--dir") == nil {
+		return f.State.StorePort, nil
+	}
+
+	if f.State.StorePort, err = freePort(ctx); err != nil {
+		return 0, err
+	}
+
+	return f.State.StorePort, f.Keep()
 }
 
 // answers reports whether a server responds at the address. It uses no proxy.
