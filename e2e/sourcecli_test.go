@@ -24,7 +24,9 @@ func TestSourceCommands(t *testing.T) {
 
 	refused := c.try("source", "add", "orders", "shop/orders", "--connection", "daily")
 	require.Equal(t, 5, refused.code)
+	require.Contains(t, refused.err, `you have no connection with the name or id "daily"`)
 	require.Contains(t, refused.err, "quern connection list")
+	require.Equal(t, 2, c.try("source", "add", "orders", "shop/orders").code)
 	require.Contains(t, c.run("source", "list"), "No sources.")
 
 	require.Contains(t, c.run("source", "add", "orders", "shop/orders", "--connection", "Nightly", "--prefix", "in/", "--pattern", "*.csv", "--delimiter", ";"), "`quern source run orders`")
@@ -46,6 +48,7 @@ func TestSourceCommands(t *testing.T) {
 	shown := c.run("source", "show", "orders")
 	require.Contains(t, shown, "orders loads in/*.csv into ada/shop/orders: stopped")
 	require.Contains(t, c.run("source", "list"), "stopped")
+	require.Contains(t, c.run("ingestion", "list", "shop/orders"), "b.csv")
 
 	require.Equal(t, 2, c.try("source", "change", "orders").code)
 	require.Equal(t, 7, c.try("source", "change", "orders", "--changed", "remove").code)

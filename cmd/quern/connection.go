@@ -51,7 +51,7 @@ func (p *program) onConnection(verb, short string, do func(ctx context.Context, 
 			}
 		}
 
-		id, err := findID(args[0], "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
+		id, err := findNamed("connection", args[0], "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
 		if err != nil {
 			return err
 		}

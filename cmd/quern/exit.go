@@ -119,6 +119,10 @@ func explainAnswer(answer *api.Error) (code int, hint string) {
 	case api.UNAUTHORIZED:
 		return exitSignIn, "Sign in with `quern login`, or check QUERN_TOKEN."
 	case api.FORBIDDEN:
+		if !strings.Contains(answer.Message, "role") { // the message says what is missing
+			return exitForbidden, ""
+		}
+
 		return exitForbidden, "The owner can give you another role with `quern share`; `quern whoami` shows who you are."
 	case api.NOTFOUND:
 		return exitNotFound, explainAbsent(answer.Message)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -63,6 +64,18 @@ func findID[T any](text, hint string, items iter.Seq2[T, error], of func(T) list
 	}
 
 	return uuid.Nil, exitError{exitUsage, fmt.Sprintf("%d ids begin with %q", len(found), text), strings.Join(lines, "\n")}
+}
+
+// findNamed is findID for something that has a name too, which nothing has that the caller gave.
+func findNamed[T any](kind, text, hint string, items iter.Seq2[T, error], of func(T) listed) (uuid.UUID, error) {
+	id, err := findID(text, hint, items, of)
+	if absent, is := errors.AsType[exitError](err); is && absent.code == exitNotFound {
+		absent.text = fmt.Sprintf("you have no %s with the name or id %q", kind, text)
+
+		return uuid.Nil, absent
+	}
+
+	return id, err
 }
 
 // shortened returns the rows of a table with the beginnings of the ids in the first column, if these are different.

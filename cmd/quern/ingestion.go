@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -52,11 +54,30 @@ func ingestionColumns() []column[api.Ingestion] {
 		{"ingestion", func(i api.Ingestion) any { return i.ID }},
 		{"at", func(i api.Ingestion) any { return i.CreatedAt }},
 		{"what", ingestionKind},
+		{"files", ingestionFiles},
 		{"status", func(i api.Ingestion) any { return string(i.Status) }},
 		{"rows", func(i api.Ingestion) any { return i.Progress.RowsDone }},
 		{"set aside", func(i api.Ingestion) any { return i.Progress.RowsSetAside }},
 		{"why", func(i api.Ingestion) any { return ingestionReason(i) }},
 	}
+}
+
+const shownFiles = 3
+
+// ingestionFiles returns the names of the first files.
+func ingestionFiles(i api.Ingestion) any {
+	if i.Filenames == nil {
+		return ""
+	}
+
+	names := *i.Filenames
+	text := strings.Join(names[:min(len(names), shownFiles)], ", ")
+
+	if more := len(names) - shownFiles; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+
+	return text
 }
 
 func ingestionKind(i api.Ingestion) any {
@@ -94,7 +115,7 @@ func (p *program) showIngestion(at name, i api.Ingestion) {
 	}
 
 	p.facts(
-		fact{"ingestion", i.ID}, fact{"dataset", at.String()}, fact{"what", ingestionKind(i)}, fact{"status", string(i.Status)}, fact{"why", ingestionReason(i)},
+		fact{"ingestion", i.ID}, fact{"dataset", at.String()}, fact{"what", ingestionKind(i)}, fact{"files", ingestionFiles(i)}, fact{"status", string(i.Status)}, fact{"why", ingestionReason(i)},
 		fact{"phase", i.Progress.Phase}, fact{"rows", i.Progress.RowsDone}, fact{"set aside", i.Progress.RowsSetAside},
 		fact{"snapshot", snapshot}, fact{"created", i.CreatedAt}, fact{"started", i.StartedAt}, fact{"finished", i.FinishedAt},
 	)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -163,6 +164,10 @@ func (l *loading) failure(failed api.Ingestion) error {
 		return exitError{exitNotLoaded, text, "No rows were stored. The files are not the cause; give the same command again later."}
 	}
 
+	if failed.Filenames != nil && !slices.ContainsFunc(*failed.Filenames, func(file string) bool { return !isDocument(file) }) {
+		return exitError{exitNotLoaded, text, "No rows were stored. The options for reading files do not apply to a document: correct it, or load its tables as a workbook or CSV."}
+	}
+
 	return exitError{exitNotLoaded, text, "No rows were stored. `quern upload --help` lists the options for reading files; use --dry-run to try them."}
 }
 
@@ -253,4 +258,9 @@ func (l *loading) loaded(done api.Ingestion, files int) error {
 	}
 
 	return nil
+}
+
+// isDocument reports whether the name is that of a document, such as a PDF file.
+func isDocument(file string) bool {
+	return slices.Contains([]string{".pdf", ".docx", ".html", ".htm", ".eml"}, strings.ToLower(filepath.Ext(file)))
 }

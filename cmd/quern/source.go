@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -41,7 +42,7 @@ func (p *program) onSource(verb, short string, do func(ctx context.Context, clie
 			}
 		}
 
-		id, err := findID(args[0], "`quern source list` shows the names and ids", allSources(ctx, client), func(s api.Source) listed { return listed{s.ID, s.Name} })
+		id, err := findNamed("source", args[0], "`quern source list` shows the names and ids", allSources(ctx, client), func(s api.Source) listed { return listed{s.ID, s.Name} })
 		if err != nil {
 			return err
 		}
@@ -120,6 +121,10 @@ func (p *program) sourceAdd() *cobra.Command {
 			return err
 		}
 
+		if from == "" {
+			return usageError{errors.New("give --connection, the name of a connection: `quern connection list` shows them"), "quern source add"}
+		}
+
 		connection, err := connectionNamed(ctx, client, from)
 		if err != nil {
 			return err
@@ -178,7 +183,7 @@ func connectionNamed(ctx context.Context, client *api.Client, text string) (uuid
 		}
 	}
 
-	return findID(text, "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
+	return findNamed("connection", text, "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
 }
 
 func (p *program) sourceRun() *cobra.Command {
