@@ -5397,12 +5397,28 @@ export interface components {
              */
             nextRunAt?: string;
             lastRun?: components["schemas"]["SourceRun"];
+            /** @description Files about which somebody has to decide, and files that are left out because they could not be loaded, at most 20. Absent if there are none, and in lists of sources. */
+            openFiles?: components["schemas"]["SourceOpenFile"][];
             /** Format: date-time */
             createdAt: string;
         };
         SourceList: {
             data: components["schemas"]["Source"][];
             nextCursor?: string;
+        };
+        SourceOpenFile: {
+            /** @description Absent for the rows of a database. */
+            path?: string;
+            /**
+             * @description With `waiting` the next run stops until somebody decides about the ingestion. With `failed` the file is left out until its content changes.
+             * @enum {string}
+             */
+            status: "waiting" | "failed";
+            /**
+             * Format: uuid
+             * @description The ingestion. Absent if there is none, because the file cannot be uploaded.
+             */
+            ingestionId?: string;
         };
         SourceRun: {
             /** Format: uuid */

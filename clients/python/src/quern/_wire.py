@@ -1177,6 +1177,12 @@ SourceReasonCode: TypeAlias = Literal['doubt', 'file', 'dataset', 'connection', 
 SourceStatus: TypeAlias = Literal['active', 'paused', 'stopped']
 
 
+class SourceOpenFile(TypedDict):
+    path: NotRequired[str]
+    status: Literal['waiting', 'failed']
+    ingestionId: NotRequired[str]
+
+
 class SourceNote(TypedDict):
     path: str
     event: Literal['changed', 'deleted', 'empty', 'replaced', 'removed', 'asText']
@@ -1908,6 +1914,7 @@ class Source(TypedDict):
     schedule: NotRequired[Schedule]
     nextRunAt: NotRequired[str]
     lastRun: NotRequired[SourceRun]
+    openFiles: NotRequired[list[SourceOpenFile]]
     createdAt: str
 
 
