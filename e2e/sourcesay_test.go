@@ -95,7 +95,7 @@ func sourcesSay(t *testing.T, s *service, key *signer) {
 	o.requireModel()
 
 	// Without rows of an earlier content there is nothing to doubt.
-	o.there.put("header.csv", "n\n")
+	o.there.put("header.csv", "\"n\"\n")
 	require.Equal(t, "completed", o.refresh().Status)
 }
 
