@@ -145,7 +145,7 @@ func (d *development) run(ctx context.Context) error {
 
 	watch(store.Process, ended)
 
-	environ := d.withSettings(append(settings, "QUERN_S3_ENDPOINT="+store.Endpoint))
+	environ := append(d.withSettings(append(settings, "QUERN_S3_ENDPOINT="+store.Endpoint)), d.sourceSettings(store.Endpoint)...)
 
 	operator, err := NewOperator(environ, io.Discard)
 	if err != nil {
@@ -263,6 +263,19 @@ func (d *development) withSettings(settings []string) []string {
 	return slices.Concat(settings, slices.DeleteFunc(slices.Clone(d.environ), ours), []string{
 		"QUERN_DRAIN_DELAY=0s", "QUERN_SHUTDOWN_TIMEOUT=5s", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_LOG_FORMAT=text",
 	})
+}
+
+// sourceSettings returns defaults that let sources load from the object store of development mode.
+func (d *development) sourceSettings(endpoint string) (settings []string) {
+	for _, setting := range []string{
+		"QUERN_SOURCE_KEY=" + d.folder.State.SourceKey, "QUERN_SOURCE_HOSTS=" + strings.TrimPrefix(endpoint, "http://"), "QUERN_SOURCE_ALLOWED_NETWORKS=127.0.0.0/8",
+	} {
+		if name, _, _ := strings.Cut(setting, "="); d.getenv(name+"_FILE") == "" {
+			settings = append(settings, setting)
+		}
+	}
+
+	return settings
 }
 
 // welcome loads the sample, signs the command line in, and prints what the user can do now.

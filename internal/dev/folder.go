@@ -33,6 +33,7 @@ type State struct {
 	Password   string `json:"databasePassword"`
 	AccessKey  string `json:"storeAccessKey"`
 	SecretKey  string `json:"storeSecretKey"`
+	SourceKey  string `json:"sourceKey"` // encrypts the secrets of connections
 	StorePort  int    `json:"storePort"` // 0 before the first start
 	Sampled    bool   `json:"sampled"`   // the sample was loaded; do not load it again if it was deleted
 }
@@ -159,6 +160,10 @@ func (f *Folder) read(port, issuerPort int) error {
 
 	if port != 0 {
 		f.State.Port = port
+	}
+
+	if f.State.SourceKey == "" { // also of a folder of an earlier version
+		f.State.SourceKey = rand.Text() + rand.Text()
 	}
 
 	return f.Keep()
