@@ -72,6 +72,7 @@ func sourcesSay(t *testing.T, s *service, key *signer) {
 	run = o.refresh()
 	require.Equal(t, []int64{6, 6, 21}, []int64{run.Files, run.FilesReplaced, run.RowsReplaced})
 	o.requireModel()
+	require.Contains(t, o.call(http.MethodGet, "/ingestions?limit=20", "").body, `"filenames":["many/0.csv"]`)
 
 	// A header alone does not empty the file until somebody accepts it.
 	o.there.put("b.csv", "n\n")

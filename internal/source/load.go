@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
 	"time"
 
@@ -334,7 +333,7 @@ func (w *working) claim(ctx context.Context, object blob.Object, known file, isO
 	}
 
 	err := w.record(ctx, func(tx postgres.Tx) error {
-		session, err := w.Uploads.ExpectTx(ctx, tx, w.who, upload.NewFile{Name: path.Base(f.path), Size: f.size})
+		session, err := w.Uploads.ExpectTx(ctx, tx, w.who, upload.NewFile{Name: w.source.nameOf(f.path), Size: f.size})
 		if err != nil {
 			return err
 		}

@@ -120,6 +120,15 @@ func (s Source) wants(file string) bool {
 	return err == nil && matches
 }
 
+// nameOf returns the name of a file in its ingestion, which rows tell as their origin: the path below the folder of the prefix.
+func (s Source) nameOf(file string) string {
+	if name := file[strings.LastIndex(s.Prefix, "/")+1:]; len(name) <= upload.MaxNameBytes {
+		return name
+	}
+
+	return path.Base(file)
+}
+
 // maxSources is the largest number of sources of an account.
 const maxSources = 100
 

@@ -47,7 +47,7 @@ const (
 	urlTime      = time.Hour
 	leastPart    = 8 << 20
 	maxParts     = 10_000 // of one file, and in one response
-	maxNameBytes = 255
+	MaxNameBytes = 255 // of a filename
 	storeCalls   = 8 // concurrent calls for one request
 )
 
@@ -238,8 +238,8 @@ func partSize(size int64) int64 {
 
 func checkFilename(name string) string {
 	switch {
-	case name == "" || len(name) > maxNameBytes:
-		return fmt.Sprintf("must have 1 to %d bytes", maxNameBytes)
+	case name == "" || len(name) > MaxNameBytes:
+		return fmt.Sprintf("must have 1 to %d bytes", MaxNameBytes)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || (r >= 0x7f && r < 0xa0) }) || !utf8.ValidString(name):
 		return "must not contain control characters"
 	default:
