@@ -47,8 +47,8 @@ const (
 	urlTime      = time.Hour
 	leastPart    = 8 << 20
 	maxParts     = 10_000 // of one file, and in one response
-	MaxNameBytes = 255 // of a filename
-	storeCalls   = 8 // concurrent calls for one request
+	MaxNameBytes = 255    // of a filename
+	storeCalls   = 8      // concurrent calls for one request
 )
 
 // Session is a set of files that are uploaded together.
