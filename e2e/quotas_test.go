@@ -404,7 +404,7 @@ func quotaOfStore(t *testing.T, u *quotas) {
 	require.Greater(t, u.usage("storedBytes").Used, *u.usage("storedBytes").Limit)
 	requireNoRoom(t, u.prepare(1))
 
-	removed := call(t, http.MethodPost, u.one.url+"/data/"+u.path()+"/rows/delete", u.bearer, `{"where": "n = 1"}`)
+	removed := u.call(http.MethodPost, "/rows/delete", `{"condition": "n = 1"}`)
 	require.Equal(t, http.StatusOK, removed.status, "rows can be deleted above the limit: %s", removed.body)
 	requireNoRoom(t, u.post(`{"data": [{"n": 3}]}`))
 
