@@ -369,6 +369,36 @@ func (e DeliveryStatus) Valid() bool {
 	}
 }
 
+// Defines values for DocumentFieldFlag.
+const (
+	OtherRecord     DocumentFieldFlag = "otherRecord"
+	QuoteNotFound   DocumentFieldFlag = "quoteNotFound"
+	Type            DocumentFieldFlag = "type"
+	Unit            DocumentFieldFlag = "unit"
+	ValueNotInQuote DocumentFieldFlag = "valueNotInQuote"
+	WrongPage       DocumentFieldFlag = "wrongPage"
+)
+
+// Valid indicates whether the value is a known member of the DocumentFieldFlag enum.
+func (e DocumentFieldFlag) Valid() bool {
+	switch e {
+	case OtherRecord:
+		return true
+	case QuoteNotFound:
+		return true
+	case Type:
+		return true
+	case Unit:
+		return true
+	case ValueNotInQuote:
+		return true
+	case WrongPage:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DoubtCode.
 const (
 	All          DoubtCode = "all"
@@ -585,6 +615,21 @@ func (e IngestionStatus) Valid() bool {
 	case IngestionStatusRunning:
 		return true
 	case IngestionStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IngestionOptionsExtract.
+const (
+	IngestionOptionsExtractModel IngestionOptionsExtract = "model"
+)
+
+// Valid indicates whether the value is a known member of the IngestionOptionsExtract enum.
+func (e IngestionOptionsExtract) Valid() bool {
+	switch e {
+	case IngestionOptionsExtractModel:
 		return true
 	default:
 		return false
@@ -2484,6 +2529,53 @@ type DeliveryList struct {
 // DeliveryStatus defines model for DeliveryStatus.
 type DeliveryStatus string
 
+// DocumentField defines model for DocumentField.
+type DocumentField struct {
+	// Flag Why the field is in doubt. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
+	// `quoteNotFound`: the words are not in the text. `valueNotInQuote`: they do not have the value. `otherRecord`: they stand among those
+	// of another record. `unit`: the unit is another one. `type`: the value does not have the type of the field, or can be read in two ways.
+	Flag *DocumentFieldFlag `json:"flag,omitempty"`
+
+	// From The first character of the quote in the text of the page.
+	From *int32 `json:"from,omitempty"`
+
+	// Page Absent if the quote was not found.
+	Page *int32 `json:"page,omitempty"`
+
+	// Quote The words of the document.
+	Quote string `json:"quote"`
+
+	// Said What the model said, if the field is flagged.
+	Said *string `json:"said,omitempty"`
+
+	// To The character after the quote.
+	To *int32 `json:"to,omitempty"`
+}
+
+// DocumentFieldFlag Why the field is in doubt. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
+// `quoteNotFound`: the words are not in the text. `valueNotInQuote`: they do not have the value. `otherRecord`: they stand among those
+// of another record. `unit`: the unit is another one. `type`: the value does not have the type of the field, or can be read in two ways.
+type DocumentFieldFlag string
+
+// DocumentRecord defines model for DocumentRecord.
+type DocumentRecord struct {
+	// Fields By name, the fields about which the model said something.
+	Fields map[string]DocumentField `json:"fields"`
+
+	// File Name of the uploaded file.
+	File string `json:"file"`
+	Page int32  `json:"page"`
+
+	// Row The row that it became, as in `__metadata.source`. Absent if no field has a value.
+	Row *int64 `json:"row,omitempty"`
+}
+
+// DocumentRecordList defines model for DocumentRecordList.
+type DocumentRecordList struct {
+	Data       []DocumentRecord `json:"data"`
+	NextCursor *string          `json:"nextCursor,omitempty"`
+}
+
 // Doubt defines model for Doubt.
 type Doubt struct {
 	// Code Present if the load waits until this code is accepted.
@@ -2697,6 +2789,9 @@ type Ingestion struct {
 	Accepted  *[]string `json:"accepted,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 
+	// Documents The documents that a model has read.
+	Documents *[]ReadDocument `json:"documents,omitempty"`
+
 	// Doubts What can be read in more than one way. A dry run has its doubts in `preview`. After a failure: the option that may let it succeed, with
 	// values to try.
 	Doubts *[]Doubt `json:"doubts,omitempty"`
@@ -2760,6 +2855,10 @@ type IngestionOptions struct {
 	// Encoding Example: utf-8
 	Encoding *string `json:"encoding,omitempty"`
 
+	// Extract With `model`, a language model reads the rows out of the text of documents, guided by the definition of the dataset. The text is sent
+	// to the default model of the server, if its exposure and that of the dataset are `rows`. Otherwise nothing is sent to a model.
+	Extract *IngestionOptionsExtract `json:"extract,omitempty"`
+
 	// Header Whether the first row has the names of the columns.
 	Header *bool `json:"header,omitempty"`
 
@@ -2781,6 +2880,10 @@ type IngestionOptions struct {
 	Types *map[string]string `json:"types,omitempty"`
 }
 
+// IngestionOptionsExtract With `model`, a language model reads the rows out of the text of documents, guided by the definition of the dataset. The text is sent
+// to the default model of the server, if its exposure and that of the dataset are `rows`. Otherwise nothing is sent to a model.
+type IngestionOptionsExtract string
+
 // IngestionPreview Outcome of a dry run.
 type IngestionPreview struct {
 	Columns []ResultColumn `json:"columns"`
@@ -2795,7 +2898,11 @@ type IngestionProgress struct {
 	BytesDone  int64 `json:"bytesDone"`
 	BytesTotal int64 `json:"bytesTotal"`
 
-	// Phase What is being done now.
+	// PagesDone Pages of documents that a model has read.
+	PagesDone  *int32 `json:"pagesDone,omitempty"`
+	PagesTotal *int32 `json:"pagesTotal,omitempty"`
+
+	// Phase What is being done now. `waitingForModel`: the model does not answer, and the load continues when it does.
 	Phase        string `json:"phase"`
 	RowsDone     int64  `json:"rowsDone"`
 	RowsSetAside int64  `json:"rowsSetAside"`
@@ -3601,6 +3708,15 @@ type Queue struct {
 	// OldestSeconds How long the oldest of them has waited.
 	OldestSeconds float64 `json:"oldestSeconds"`
 	Waiting       int64   `json:"waiting"`
+}
+
+// ReadDocument defines model for ReadDocument.
+type ReadDocument struct {
+	// File Name of the uploaded file.
+	File         string `json:"file"`
+	InputTokens  int64  `json:"inputTokens"`
+	OutputTokens int64  `json:"outputTokens"`
+	Pages        int32  `json:"pages"`
 }
 
 // ReadSnapshot defines model for ReadSnapshot.
@@ -4913,6 +5029,15 @@ type CreateIngestionParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListDocumentRecordsParams defines parameters for ListDocumentRecords.
+type ListDocumentRecordsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListSetAsideRowsParams defines parameters for ListSetAsideRows.
 type ListSetAsideRowsParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -5873,6 +5998,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel (the `CancelIngestion` operationId).
 	CancelIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListDocumentRecords Records that a model read in documents
+	//
+	// Needs the viewer role. In the order of the files and their text, with the page and the words that each field was read from. The list is
+	// empty until the documents are read, and if no model read them.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records (the `ListDocumentRecords` operationId).
+	ListDocumentRecords(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListDocumentRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetryIngestionWithBody Continue a waiting ingestion, or try a failed one again
 	//
@@ -7980,6 +8113,24 @@ func (c *Client) GetIngestion(ctx context.Context, username Username, namespace 
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel (the `CancelIngestion` operationId).
 func (c *Client) CancelIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCancelIngestionRequest(c.Server, username, namespace, datasetName, ingestionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListDocumentRecords Records that a model read in documents
+//
+// Needs the viewer role. In the order of the files and their text, with the page and the words that each field was read from. The list is
+// empty until the documents are read, and if no model read them.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records (the `ListDocumentRecords` operationId).
+func (c *Client) ListDocumentRecords(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListDocumentRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDocumentRecordsRequest(c.Server, username, namespace, datasetName, ingestionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -12506,6 +12657,100 @@ func NewCancelIngestionRequest(server string, username Username, namespace Names
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListDocumentRecordsRequest constructs an http.Request for the ListDocumentRecords method
+func NewListDocumentRecordsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListDocumentRecordsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/records", pathParam0, pathParam1, pathParam2, pathParam3)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -18803,6 +19048,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel (the `CancelIngestion` operationId).
 	CancelIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*CancelIngestionResponse, error)
 
+	// ListDocumentRecordsWithResponse Records that a model read in documents
+	//
+	// Needs the viewer role. In the order of the files and their text, with the page and the words that each field was read from. The list is
+	// empty until the documents are read, and if no model read them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records (the `ListDocumentRecords` operationId).
+	ListDocumentRecordsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListDocumentRecordsParams, reqEditors ...RequestEditorFn) (*ListDocumentRecordsResponse, error)
+
 	// RetryIngestionWithBodyWithResponse Continue a waiting ingestion, or try a failed one again
 	//
 	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
@@ -21927,6 +22182,61 @@ func (r CancelIngestionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CancelIngestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListDocumentRecordsResponseDefaultHeaders the declared response headers of an HTTP default response for ListDocumentRecords
+type ListDocumentRecordsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListDocumentRecordsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DocumentRecordList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListDocumentRecordsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDocumentRecordsResponse) GetJSON200() *DocumentRecordList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListDocumentRecordsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDocumentRecordsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDocumentRecordsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDocumentRecordsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDocumentRecordsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -28197,6 +28507,22 @@ func (c *ClientWithResponses) CancelIngestionWithResponse(ctx context.Context, u
 	return ParseCancelIngestionResponse(rsp)
 }
 
+// ListDocumentRecordsWithResponse Records that a model read in documents
+//
+// Needs the viewer role. In the order of the files and their text, with the page and the words that each field was read from. The list is
+// empty until the documents are read, and if no model read them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records (the `ListDocumentRecords` operationId).
+func (c *ClientWithResponses) ListDocumentRecordsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListDocumentRecordsParams, reqEditors ...RequestEditorFn) (*ListDocumentRecordsResponse, error) {
+	rsp, err := c.ListDocumentRecords(ctx, username, namespace, datasetName, ingestionID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDocumentRecordsResponse(rsp)
+}
+
 // RetryIngestionWithBodyWithResponse Continue a waiting ingestion, or try a failed one again
 //
 // Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
@@ -31940,6 +32266,52 @@ func ParseCancelIngestionResponse(rsp *http.Response) (*CancelIngestionResponse,
 	switch {
 	case true:
 		var headers CancelIngestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListDocumentRecordsResponse parses an HTTP response from a ListDocumentRecordsWithResponse call
+func ParseListDocumentRecordsResponse(rsp *http.Response) (*ListDocumentRecordsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDocumentRecordsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DocumentRecordList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListDocumentRecordsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

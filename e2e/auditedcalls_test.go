@@ -230,6 +230,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"setAside.read dataset <namespace>/orders <ingestion>"},
 		},
 		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records"}, status: 200,
+			entries: []string{"records.read dataset <namespace>/orders <ingestion>"},
+		},
+		{
 			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export"}, status: 200,
 			entries: []string{"setAside.export dataset <namespace>/orders <ingestion>"},
 		},

@@ -72,7 +72,7 @@ func allowed() map[string][]string {
 		},
 		"internal/ingest": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/event", "internal/fault", "internal/job",
-			"internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/query", "internal/upload", "internal/values",
+			"internal/lake", "internal/lexicon", "internal/llm", "internal/meaning", "internal/postgres", "internal/query", "internal/record", "internal/upload", "internal/values",
 		},
 		"internal/upload":                {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
 		"internal/catalog":               {"internal/audit", "internal/auth", "internal/event", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres"},

@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) ingestionCommand() *cobra.Command {
-	return group("ingestion", "List, show, retry and cancel ingestions", p.ingestionList(), p.ingestionShow(), p.ingestionAside(), p.ingestionRetry(), p.ingestionCancel())
+	return group("ingestion", "List, show, retry and cancel ingestions", p.ingestionList(), p.ingestionShow(), p.ingestionAside(), p.ingestionRecords(), p.ingestionRetry(), p.ingestionCancel())
 }
 
 // onIngestion returns a command on one ingestion of a dataset.
@@ -119,6 +119,12 @@ func (p *program) showIngestion(at name, i api.Ingestion) {
 		fact{"phase", i.Progress.Phase}, fact{"rows", i.Progress.RowsDone}, fact{"set aside", i.Progress.RowsSetAside},
 		fact{"snapshot", snapshot}, fact{"created", i.CreatedAt}, fact{"started", i.StartedAt}, fact{"finished", i.FinishedAt},
 	)
+
+	if i.Documents != nil {
+		for _, d := range *i.Documents {
+			p.out.printf("read by a model: %s, %s, %s tokens sent and %s answered\n", p.out.clean(d.File), counted(int64(d.Pages), "page", "pages"), grouped(d.InputTokens), grouped(d.OutputTokens))
+		}
+	}
 
 	about := &loading{program: p, at: at}
 	if i.Doubts != nil {

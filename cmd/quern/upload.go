@@ -26,6 +26,7 @@ type uploadWish struct {
 	types                map[string]string
 	header               string
 	skipRows             int32
+	extract              string
 }
 
 func (p *program) uploadCommand() *cobra.Command {
@@ -77,6 +78,7 @@ func (w *uploadWish) flags(command *cobra.Command, texts map[string]*string) {
 	flags.StringSliceVar(&w.nullValues, "null", nil, "text that means a missing value; can be repeated")
 	flags.StringToStringVar(&w.types, "type", nil, "type of a column, as COLUMN=TYPE, instead of the detected type; can be repeated")
 	flags.StringVar(&w.header, "header", "", "whether the first row contains the column names: yes or no")
+	flags.StringVar(&w.extract, "extract", "", "model: a language model reads the rows out of documents, guided by the definition of the dataset")
 	flags.Int32Var(&w.skipRows, "skip-rows", 0, "number of rows to skip at the top")
 
 	for flag, help := range map[string]string{
@@ -108,6 +110,14 @@ func (w *uploadWish) read(texts map[string]*string) error {
 
 	if w.skipRows > 0 {
 		w.options.SkipRows = &w.skipRows
+	}
+
+	switch w.extract {
+	case "":
+	case string(api.IngestionOptionsExtractModel):
+		w.options.Extract = new(api.IngestionOptionsExtract(w.extract))
+	default:
+		return usageError{fmt.Errorf("--extract must be model, not %q", w.extract), "quern upload"}
 	}
 
 	if w.yes {

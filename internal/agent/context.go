@@ -139,23 +139,6 @@ type valueNote struct {
 	Value   string `json:"value"`
 }
 
-// allowed returns how much of a dataset a model may see: what the operator allows for the model, or less if the owner
-// set less for the dataset. A local model may see everything.
-func allowed(model llm.Model, set catalog.Exposure) llm.Exposure {
-	if model.Local {
-		return llm.ExposeRows
-	}
-
-	switch set {
-	case catalog.SchemaExposed:
-		return llm.ExposeSchema
-	case catalog.ValuesExposed:
-		return min(model.Exposure, llm.ExposeValues)
-	default:
-		return model.Exposure
-	}
-}
-
 // surround finds the datasets that a question may be about, and collects what the model may see of them.
 func surround(ctx context.Context, q *inquiry, model llm.Model) (surroundings, error) {
 	chosen, err := q.choose(ctx, maxDatasets)
@@ -163,20 +146,20 @@ func surround(ctx context.Context, q *inquiry, model llm.Model) (surroundings, e
 		return surroundings{}, err
 	}
 
-	isValued := func(item catalog.Item) bool { return allowed(model, item.Exposure) >= llm.ExposeValues }
+	isValued := func(item catalog.Item) bool { return model.Allowed(string(item.Exposure)) >= llm.ExposeValues }
 
 	known, err := q.tools.Query.About(ctx, q.who, chosen, isValued)
 	if err != nil {
 		return surroundings{}, err
 	}
 
-	s := surroundings{datasets: known, exposure: map[uuid.UUID]llm.Exposure{}, others: allowed(model, catalog.SchemaExposed), least: llm.ExposeRows}
+	s := surroundings{datasets: known, exposure: map[uuid.UUID]llm.Exposure{}, others: model.Allowed(string(catalog.SchemaExposed)), least: llm.ExposeRows}
 	s.notes.Datasets = describe(q.question, known)
 
 	var valued []string
 
 	for _, d := range known {
-		s.exposure[d.ID] = allowed(model, d.Exposure)
+		s.exposure[d.ID] = model.Allowed(string(d.Exposure))
 		s.least = min(s.least, s.exposure[d.ID])
 
 		if isValued(d.Item) && inNamespace(q.question, d.Item) {

@@ -131,7 +131,7 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 	bounds.Columns, bounds.Unpacked = a.config.Ingest.MaxColumns, int64(a.config.Ingest.MaxUnpacked)
 
 	return ingest.New(ingest.Config{
-		DB: a.db, Store: a.store, Lake: a.lake, Catalog: a.catalog(), Uploads: uploads, Query: rows,
+		DB: a.db, Store: a.store, Lake: a.lake, Catalog: a.catalog(), Uploads: uploads, Query: rows, Models: a.models,
 		Engine: a.newEngine(engine.Config{
 			Sessions: a.config.Sandbox.MaxProcesses, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
 			Disk: int64(a.config.Ingest.Disk), Data: int64(a.config.Ingest.Disk),

@@ -86,7 +86,7 @@ func (f Filter) selects(e Entry) bool {
 
 // isRead reports whether an action only looked. An export is no read, because it takes the rows away.
 func isRead(action string) bool {
-	return slices.Contains([]string{"profile.get", "query.link", "query.run", "rows.list", "run.read", "setAside.read", "step.read"}, action)
+	return slices.Contains([]string{"profile.get", "query.link", "query.run", "records.read", "rows.list", "run.read", "setAside.read", "step.read"}, action)
 }
 
 // A page of a filtered list comes from so many entries at most, so that a rare entry in a long log does not hold a

@@ -43,7 +43,11 @@ type Options struct {
 	Sheet      string            `json:"sheet,omitempty"`
 	NullValues []string          `json:"nullValues,omitempty"`
 	Types      map[string]string `json:"types,omitempty"`
+	Extract    string            `json:"extract,omitempty"` // ExtractModel or empty; only the parent reads it
 }
+
+// ExtractModel says that a language model reads the rows out of documents.
+const ExtractModel = "model"
 
 // Source is a file that was mounted in the child.
 type Source struct {
@@ -117,6 +121,7 @@ type Progress struct {
 // Request is a message to the child. Exactly one member is set.
 type Request struct {
 	Inspect *InspectRequest `json:"inspect,omitempty"`
+	Pages   *PagesRequest   `json:"pages,omitempty"`
 	Convert *ConvertRequest `json:"convert,omitempty"`
 	Parse   *ParseRequest   `json:"parse,omitempty"`
 	Query   *Query          `json:"query,omitempty"`
@@ -130,6 +135,8 @@ func (r Request) what() string {
 	switch {
 	case r.Inspect != nil:
 		return "inspect"
+	case r.Pages != nil:
+		return "pages"
 	case r.Convert != nil:
 		return "convert"
 	case r.Parse != nil:
@@ -168,6 +175,20 @@ type InspectRequest struct {
 	Threads int      `json:"threads"`
 }
 
+// PagesRequest requests the text of the pages of a document, as one JSON text for each page.
+type PagesRequest struct {
+	Source   Source `json:"source"`
+	Encoding string `json:"encoding,omitempty"`
+	Bounds   Bounds `json:"bounds"`
+	Output   string `json:"output"`
+}
+
+// Paged is the result of reading the pages of a document.
+type Paged struct {
+	Pages  int     `json:"pages"`
+	Doubts []Doubt `json:"doubts"`
+}
+
 // ConvertRequest requests the conversion of one inspected file to Parquet with exactly these columns.
 type ConvertRequest struct {
 	Source  int      `json:"source"`
@@ -181,6 +202,7 @@ type ConvertRequest struct {
 type Answer struct {
 	Progress   *Progress   `json:"progress,omitempty"`
 	Inspection *Inspection `json:"inspection,omitempty"`
+	Paged      *Paged      `json:"paged,omitempty"`
 	Converted  *Converted  `json:"converted,omitempty"`
 	Failure    *FileError  `json:"failure,omitempty"`
 

@@ -39,6 +39,7 @@ const (
 			('grants', (SELECT count(*) FROM grants WHERE account_id = $1 AND target_id = ANY($2))),
 			('ingestions', (SELECT count(*) FROM ingestions WHERE account_id = $1 AND dataset_id = ANY($2))),
 			('rows set aside', (SELECT count(*) FROM set_aside_rows WHERE account_id = $1 AND dataset_id = ANY($2))),
+			('records of documents', (SELECT count(*) FROM document_records WHERE account_id = $1 AND dataset_id = ANY($2))),
 			('uploaded files', (SELECT count(*) FROM upload_files WHERE bound_account = $1 AND bound_dataset = ANY($2) AND removed_at IS NULL)),
 			('snapshots', (SELECT count(*) FROM lake_snapshots WHERE account_id = $1 AND dataset_id = ANY($2))),
 			('data files', (SELECT count(*) FROM lake_files WHERE account_id = $1 AND dataset_id = ANY($2) AND kind = 'data')),
@@ -57,6 +58,7 @@ const (
 		SELECT what, number FROM (VALUES
 			('snapshots', (SELECT greatest(count(*) - 1, 0) FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2)),
 			('rows set aside', (SELECT count(*) FROM set_aside_rows WHERE account_id = $1 AND dataset_id = $2)),
+			('records of documents', (SELECT count(*) FROM document_records WHERE account_id = $1 AND dataset_id = $2)),
 			('uploaded files', (SELECT count(*) FROM upload_files WHERE bound_account = $1 AND bound_dataset = $2 AND removed_at IS NULL)),
 			('exports', (SELECT count(*) FROM exports WHERE account_id = $1 AND dataset_id = $2)),
 			('statements with results', (SELECT count(*) FROM statement_reads WHERE dataset_account = $1 AND dataset_id = $2)),

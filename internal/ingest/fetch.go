@@ -25,6 +25,19 @@ func (w *working) mount(session *engine.Session, body *os.File) (sources []engin
 		return []engine.Source{{Name: "body", Format: w.i.format}}, session.Mount(body.Name(), "body")
 	}
 
+	for n, p := range w.papers { // their rows, after the files themselves
+		source := engine.Source{Name: fmt.Sprintf("records-%d", n), Format: engine.FormatText}
+		if err := session.Mount(p.path, source.Name); err != nil {
+			return nil, err
+		}
+
+		sources = append(sources, source)
+	}
+
+	if w.papers != nil {
+		return sources, nil
+	}
+
 	w.contents = make([]fileContent, len(w.i.Files))
 
 	for n, f := range w.i.Files {
@@ -70,6 +83,12 @@ func (w *working) inspect(ctx context.Context, session *engine.Session, sources 
 	inspect := session.Inspect
 	if w.i.DryRun {
 		inspect = session.Preview
+	}
+
+	if w.papers != nil {
+		found, err := inspect(sources, w.options(), w.Bounds)
+
+		return found, w.named(err)
 	}
 
 	reading, cancel := context.WithCancel(ctx)

@@ -12,6 +12,7 @@ import (
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/upload"
@@ -26,6 +27,7 @@ type Config struct {
 	Catalog catalog.Catalog
 	Query   *query.Query // finds the rows that a condition selects
 	Uploads upload.Uploads
+	Models  *llm.Models        // read documents, if a request wants it
 	Jobs    func() *job.Client // returns the client only after startup is complete
 	Log     *slog.Logger
 	Now     func() time.Time

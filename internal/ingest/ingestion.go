@@ -69,6 +69,7 @@ type Ingestion struct {
 	Accepted []string // codes of accepted doubts
 	SetAside []SetAside
 
+	PagesDone, PagesTotal  int // of documents that a model reads
 	BytesDone, BytesTotal  int64
 	RowsDone, RowsSetAside int64
 	RowsReplaced           int64 // of the same origin
@@ -93,6 +94,9 @@ type File struct {
 	Name string
 	Size int64
 	Key  string
+
+	Pages                     int // if a model has read it as a document, otherwise 0
+	InputTokens, OutputTokens int64
 }
 
 func (i Ingestion) table() lake.Table { return lake.Table{Account: i.Account, Dataset: i.Dataset} }
@@ -108,7 +112,7 @@ func (i Ingestion) work() job.Work {
 
 // queue returns the queue of the ingestion. Large files have their own, so that they do not delay small ones.
 func (i Ingestion) queue() string {
-	if i.BytesTotal > largeBytes {
+	if i.BytesTotal > largeBytes || i.isExtracted() { // a model takes its time
 		return LargeQueue
 	}
 
@@ -150,6 +154,12 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 	dataset, err := g.draft(ctx, who, at)
 	if err != nil {
 		return Ingestion{}, err
+	}
+
+	if request.Options.Extract != "" {
+		if _, _, err := g.readable(ctx, &dataset); err != nil {
+			return Ingestion{}, err
+		}
 	}
 
 	if request.Origin == uuid.Nil {

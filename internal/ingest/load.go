@@ -53,7 +53,13 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 		}()
 	}
 
-	err = w.open(ctx, body)
+	if body == nil && w.i.isExtracted() {
+		err = w.extract(ctx)
+	}
+
+	if err == nil && (!w.i.isExtracted() || !w.i.DryRun) {
+		err = w.open(ctx, body)
+	}
 
 	switch {
 	case err != nil:
@@ -115,7 +121,7 @@ func (w *working) read(ctx context.Context, session *engine.Session, body *os.Fi
 		return err
 	}
 
-	found.Doubts = append(doubts, found.Doubts...)
+	found.Doubts = slices.Concat(doubts, w.paperDoubts(), w.flagged(), found.Doubts)
 
 	if w.i.DryRun {
 		return w.try(ctx, session, sources, found)
@@ -169,6 +175,10 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 		}
 
 		rows[n], w.aside[n], w.pages[n] = converted.Rows, converted.SetAside, converted.Pages
+		if w.papers != nil {
+			w.pages[n] = w.papers[n].first
+		}
+
 		w.i.RowsDone, w.i.BytesDone = done+converted.Rows, before+w.size(n)
 		w.i.RowsSetAside += converted.SetAsideCount
 
@@ -310,6 +320,10 @@ func (w *working) store(ctx context.Context) error {
 		}
 
 		if err := updateContent(ctx, tx, w.i, w.contents); err != nil {
+			return false, err
+		}
+
+		if err := insertPapers(ctx, tx, w.i, w.papers); err != nil {
 			return false, err
 		}
 

@@ -81,6 +81,8 @@ type working struct {
 	aside [][]engine.SetAside
 	pages [][]int64 // of the files
 
+	papers   []*paper                // the files, if a model reads them
+	kinds    map[string]string       // of the fields of papers, as far as they are known
 	contents []fileContent           // content of the files
 	columns  []lake.Column           // of the outputs
 	outputs  []output                // the converted files, nil if there are none

@@ -30,7 +30,7 @@ const (
 		account_id, dataset_id, id, kind, caller_id, coalesce(session_id, '00000000-0000-0000-0000-000000000000'::uuid), status, mode, dry_run, epoch,
 		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, doubts, accepted, preview, error_code, error_message,
 		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at, key_columns,
-		coalesce(origin_id, '00000000-0000-0000-0000-000000000000'::uuid), rows_replaced
+		coalesce(origin_id, '00000000-0000-0000-0000-000000000000'::uuid), rows_replaced, pages_done, pages_total
 		FROM ingestions`
 	sqlSelectIngestion = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlLockIngestion   = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3 FOR UPDATE`
@@ -41,7 +41,7 @@ const (
 	sqlSelectReadyMerges = `SELECT ` + sqlColumns + `
 		WHERE account_id = $1 AND dataset_id = $2 AND status = 'running' AND ready_at IS NOT NULL AND mode = 'merge' ORDER BY ready_at, id LIMIT $3`
 	sqlSelectFiles = `
-		SELECT ingestion_id, file_id, filename, size, object_key FROM ingestion_files
+		SELECT ingestion_id, file_id, filename, size, object_key, coalesce(pages, 0), coalesce(input_tokens, 0), coalesce(output_tokens, 0) FROM ingestion_files
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) ORDER BY ingestion_id, position`
 	sqlSelectSetAside = `
 		SELECT s.position, coalesce(f.filename, ''), s.row_number, s.reason
@@ -60,7 +60,7 @@ const (
 		UPDATE ingestions SET status = 'running', started_at = coalesce(started_at, $4)
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status IN ('queued', 'running')`
 	sqlProgress = `
-		UPDATE ingestions SET phase = $4, bytes_done = $5, rows_done = $6, rows_set_aside = $7
+		UPDATE ingestions SET phase = $4, bytes_done = $5, rows_done = $6, rows_set_aside = $7, pages_done = $8, pages_total = $9
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running'`
 	sqlReady = `
 		UPDATE ingestions SET ready_at = $4, phase = 'committing', bytes_done = bytes_total, rows_done = $5, rows_set_aside = $6, doubts = $7
@@ -133,7 +133,7 @@ func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 
 	if err := row.Scan(&i.Account, &i.Dataset, &i.ID, &i.kind, &i.Caller, &i.Session, &i.Status, &i.Mode, &i.DryRun, &i.Epoch, &options, &i.Phase,
 		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &i.Doubts, &i.Accepted, &preview, &i.ErrorCode, &i.ErrorMessage,
-		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin, &i.RowsReplaced); err != nil {
+		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin, &i.RowsReplaced, &i.PagesDone, &i.PagesTotal); err != nil {
 		return i, err
 	}
 
@@ -180,7 +180,7 @@ func collect(ctx context.Context, q postgres.Querier, statement string, args ...
 		file  File
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&owner, &file.ID, &file.Name, &file.Size, &file.Key}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&owner, &file.ID, &file.Name, &file.Size, &file.Key, &file.Pages, &file.InputTokens, &file.OutputTokens}, func() error {
 		list[at[owner]].Files = append(list[at[owner]].Files, file)
 
 		return nil
@@ -286,7 +286,7 @@ func start(ctx context.Context, tx pgx.Tx, i Ingestion, now time.Time) (bool, er
 }
 
 func updateProgress(ctx context.Context, tx pgx.Tx, i Ingestion) (bool, error) {
-	return met(ctx, tx, sqlProgress, i.Account, i.Dataset, i.ID, i.Phase, i.BytesDone, i.RowsDone, i.RowsSetAside)
+	return met(ctx, tx, sqlProgress, i.Account, i.Dataset, i.ID, i.Phase, i.BytesDone, i.RowsDone, i.RowsSetAside, i.PagesDone, i.PagesTotal)
 }
 
 func updateReady(ctx context.Context, tx pgx.Tx, i Ingestion, now time.Time) (bool, error) {
@@ -300,8 +300,11 @@ func complete(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID, sna
 	}
 
 	tag, err := tx.Exec(ctx, sqlComplete, t.Account, t.Dataset, ids, made, now)
+	if err != nil {
+		return 0, err
+	}
 
-	return int(tag.RowsAffected()), err
+	return int(tag.RowsAffected()), dropChunks(ctx, tx, t, ids)
 }
 
 // completeDeletion ends a request to delete rows. It returns false if it has ended already.
@@ -409,7 +412,7 @@ func MoveTx(ctx context.Context, tx pgx.Tx, from, to lake.Table) error {
 		return fault.New(fault.Conflict, "An ingestion of the dataset has not ended. If the dataset is deleted, restore it. Wait for the ingestion or cancel it, then transfer again.")
 	}
 
-	for _, statement := range []string{sqlMoveIngestions, sqlMoveFiles, sqlMoveSetAside} {
+	for _, statement := range []string{sqlMoveIngestions, sqlMoveFiles, sqlMoveSetAside, sqlMoveChunks, sqlMoveRecords} {
 		if _, err := tx.Exec(ctx, statement, from.Account, to.Account, from.Dataset); err != nil {
 			return err
 		}
@@ -434,7 +437,7 @@ func selectAudit(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) 
 
 // remove deletes all rows about the ingestions of a dataset.
 func remove(ctx context.Context, tx pgx.Tx, t lake.Table) error {
-	for _, statement := range []string{sqlRemoveSetAside, sqlRemoveFiles, sqlRemoveIngestions} {
+	for _, statement := range []string{sqlRemoveChunks, sqlRemoveRecords, sqlRemoveSetAside, sqlRemoveFiles, sqlRemoveIngestions} {
 		if _, err := tx.Exec(ctx, statement, t.Account, t.Dataset); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ const (
 
 // eraseRead deletes what ended ingestions keep of the values that they read.
 func eraseRead(ctx context.Context, tx pgx.Tx, t lake.Table) error {
-	for _, statement := range []string{sqlForgetRead, sqlForgetSketches, sqlForgetAside} {
+	for _, statement := range []string{sqlForgetRead, sqlForgetSketches, sqlForgetAside, sqlForgetChunks, sqlForgetRecords} {
 		if _, err := tx.Exec(ctx, statement, t.Account, t.Dataset); err != nil {
 			return err
 		}

@@ -39,6 +39,7 @@ type Attempt struct {
 //
 //   - no room, before the work or because of it: the job waits, and the attempt does not count
 //   - another worker has the work: ErrLost
+//   - Do returned the result of Wait: the job waits, also in the last attempt
 //   - Do succeeded, or the work is no longer wanted: nil
 //   - Do failed for a reason that may pass, or because this process is stopping: the error, so that River repeats the
 //     job after a delay
@@ -62,6 +63,8 @@ func (a Attempt) after(ctx context.Context, lease Lease, err error) error {
 		return nil
 	case errors.Is(err, ErrLost):
 		return err // a failure could not be recorded either
+	case isWaiting(err):
+		return err
 	case fault.IsNoRoom(err) && a.Room != nil && a.Room() != nil:
 		return Wait(err) // others use the space; space that this attempt used is free again by now
 	case a.Fail == nil, !a.Last && (ctx.Err() != nil || a.Passing(err)):
@@ -86,14 +89,26 @@ func (c *Client) GiveBack(ctx context.Context, work Work) error {
 const waitTime = 2 * time.Second
 
 // waiting is the reason why a job has to wait.
-type waiting struct{ reason error }
+type waiting struct {
+	reason  error
+	lasting time.Duration
+}
+
+func isWaiting(err error) bool {
+	_, ok := errors.AsType[waiting](err)
+
+	return ok
+}
 
 func (w waiting) Error() string { return w.reason.Error() }
 func (w waiting) Unwrap() error { return w.reason }
 
 // Wait marks the reason why this process cannot work on a job now. The job is delivered again soon, to any process,
 // and the attempt does not count.
-func Wait(reason error) error { return waiting{reason} }
+func Wait(reason error) error { return WaitFor(reason, waitTime) }
+
+// WaitFor is Wait for a reason that lasts longer.
+func WaitFor(reason error, lasting time.Duration) error { return waiting{reason, lasting} }
 
 // Snooze returns the error that a worker returns to River. If another worker has the work, the job is delivered again
 // when that worker's lease would have expired. A job that has to wait is delivered again soon.
@@ -102,8 +117,8 @@ func Snooze(err error) error {
 		return river.JobSnooze(leaseTime)
 	}
 
-	if _, ok := errors.AsType[waiting](err); ok {
-		return river.JobSnooze(waitTime)
+	if w, ok := errors.AsType[waiting](err); ok {
+		return river.JobSnooze(w.lasting)
 	}
 
 	return err

@@ -102,6 +102,20 @@ type Model struct {
 	Exposure Exposure // ExposeRows if the model is local
 }
 
+// Allowed returns how much of a dataset the model may see: what the operator allows for it, or less if the owner of the dataset set less: schema,
+// values, rows, or nothing. A local model may see everything.
+func (m Model) Allowed(set string) Exposure {
+	if m.Local {
+		return ExposeRows
+	}
+
+	if exposure, err := ParseExposure(set); err == nil {
+		return min(m.Exposure, exposure)
+	}
+
+	return m.Exposure
+}
+
 // New returns Models. It does not contact the providers.
 func New(c Config) (*Models, error) {
 	m := &Models{config: c}

@@ -233,6 +233,24 @@ var units = map[string]string{ //nolint:gochecknoglobals // a table
 // Unit returns the unit that a word or sign names, in one form for all of its names; "" if it names none.
 func Unit(word string) string { return units[strings.ToLower(strings.TrimSpace(word))] }
 
+var inUnit = regexp.MustCompile(`(?i)(?:\bin\s+|[(\[]\s*)([\pL\p{Sc}%]+)`)
+
+// UnitOf returns the unit that the name of a field or its description has, "" if none: unit_price_eur, "the price (EUR)", "weight in kg".
+func UnitOf(name, description string) string {
+	for _, found := range inUnit.FindAllStringSubmatch(description, -1) {
+		if unit := Unit(found[1]); unit != "" {
+			return unit
+		}
+	}
+
+	words := strings.FieldsFunc(name, func(r rune) bool { return !isUnitRune(r) })
+	if len(words) < 2 {
+		return ""
+	}
+
+	return Unit(words[len(words)-1])
+}
+
 // sameUnit reports whether two units may be the same: a dollar sign is that of several currencies.
 func sameUnit(a, b string) bool {
 	if a == b {

@@ -168,7 +168,7 @@ func readOptions(o api.IngestionOptions) ingest.Options {
 	options := ingest.Options{
 		Delimiter: value(o.Delimiter), Quote: o.Quote, Decimal: value(o.Decimal), Thousands: o.Thousands, DateFormat: value(o.DateFormat),
 		Encoding: value(o.Encoding), Header: o.Header, Sheet: value(o.Sheet), NullValues: value(o.NullValues), Types: value(o.Types),
-		RowsAt: value(o.RowsAt),
+		RowsAt: value(o.RowsAt), Extract: string(value(o.Extract)),
 	}
 	if o.SkipRows != nil {
 		options.SkipRows = int(*o.SkipRows)
@@ -250,7 +250,30 @@ func showIngestion(i ingest.Ingestion) api.Ingestion {
 		shown.Preview = showPreview(*i.Preview)
 	}
 
+	if i.PagesTotal > 0 {
+		shown.Progress.PagesDone, shown.Progress.PagesTotal = new(int32(i.PagesDone)), new(int32(i.PagesTotal)) //nolint:gosec // at most 100 files of 5,000 pages
+	}
+
+	shown.Documents = showDocuments(i.Files)
+
 	return shown
+}
+
+// showDocuments returns the documents that a model has read, nil if there are none.
+func showDocuments(files []ingest.File) *[]api.ReadDocument {
+	var read []api.ReadDocument
+
+	for _, f := range files {
+		if f.Pages > 0 {
+			read = append(read, api.ReadDocument{File: f.Name, Pages: int32(f.Pages), InputTokens: f.InputTokens, OutputTokens: f.OutputTokens}) //nolint:gosec // at most 5,000
+		}
+	}
+
+	if read == nil {
+		return nil
+	}
+
+	return &read
 }
 
 func showPreview(found ingest.Inspection) *api.IngestionPreview {

@@ -217,6 +217,10 @@ func showOptions(o ingest.Options) *api.IngestionOptions {
 		shown.SkipRows = new(int32(o.SkipRows)) //nolint:gosec // it was an int32
 	}
 
+	if o.Extract != "" {
+		shown.Extract = new(api.IngestionOptionsExtract(o.Extract))
+	}
+
 	if len(o.NullValues) > 0 {
 		shown.NullValues = &o.NullValues
 	}

@@ -16,9 +16,12 @@ const (
 	maxPages  = engine.MaxPages
 	maxText   = 64 << 20  // bytes of all pages
 	maxSource = 256 << 20 // bytes of the file: it is kept in memory
-	maxMarkup = 32 << 20  // bytes of HTML, Markdown, mail and of one part of a Word document, unpacked: their elements need much more memory
+	maxMarkup = MaxMarkup // bytes of HTML, Markdown, mail and of one part of a Word document, unpacked: their elements need much more memory
 	maxTime   = 10 * time.Minute
 )
+
+// MaxMarkup is how many bytes of a text are read.
+const MaxMarkup = 32 << 20
 
 // BlockKind is what a block of a page is.
 type BlockKind string
@@ -210,6 +213,9 @@ func (c *composer) addTable(rows [][]string) {
 		c.blocks[before].Rows = all
 	}
 }
+
+// Clean returns a text without carriage returns and characters that no text should have.
+func Clean(text string) string { return clean(strings.ReplaceAll(text, "\r\n", "\n")) }
 
 // clean removes characters that no text should have.
 func clean(text string) string {

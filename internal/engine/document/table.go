@@ -69,11 +69,18 @@ func (r *Reader) Write(d Document, to string) (Written, error) {
 		written.doubtf("Tables with other columns were left out: %s.", listed(others))
 	}
 
-	if len(d.Omitted) > 0 {
-		written.doubtf("Attachments that are not documents were left out: %s. Load them on their own.", listed(d.Omitted))
-	}
+	written.Doubts = append(written.Doubts, Omitted(d)...)
 
 	return written, written.write(grids, r.columns(grids), to)
+}
+
+// Omitted returns the doubt about attachments that are not documents.
+func Omitted(d Document) []engine.Doubt {
+	if len(d.Omitted) == 0 {
+		return nil
+	}
+
+	return []engine.Doubt{{Message: fmt.Sprintf("Attachments that are not documents were left out: %s. Load them on their own.", listed(d.Omitted))}}
 }
 
 func (w *Written) doubtf(format string, args ...any) {

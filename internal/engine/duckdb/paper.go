@@ -78,6 +78,10 @@ func (p *program) convertDocument(f *plainFile, name string, kind document.Kind)
 		return ours(err)
 	}
 
+	if p.paged != nil {
+		return p.paged.write(found)
+	}
+
 	to := filepath.Join(p.tmp, name+".rows")
 
 	written, err := p.papers.Write(found, to)

@@ -33,6 +33,7 @@ type program struct {
 	bounds  engine.Bounds
 	fields  []string
 	papers  *document.Reader // set by the first document
+	paged   *paging          // set if only the pages of documents are wanted
 
 	read byteCount // bytes read by an inspection
 	size atomic.Int64
@@ -122,6 +123,11 @@ func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Ans
 		inspection, err := p.inspect(*request.Inspect)
 
 		return engine.Answer{Inspection: &inspection}, errors.Join(err, stop())
+	case request.Pages != nil:
+		stop := p.report(conn, func() engine.Progress { return engine.Progress{Part: p.inspected()} })
+		paged, err := p.pagesOf(*request.Pages)
+
+		return engine.Answer{Paged: &paged}, errors.Join(err, stop())
 	case request.Convert != nil:
 		stop := p.report(conn, func() engine.Progress { return p.converting(*request.Convert) })
 		converted, err := p.convert(*request.Convert)

@@ -1202,6 +1202,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Records that a model read in documents
+         * @description Needs the viewer role. In the order of the files and their text, with the page and the words that each field was read from. The list is
+         *     empty until the documents are read, and if no model read them.
+         */
+        get: operations["listDocumentRecords"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export": {
         parameters: {
             query?: never;
@@ -3798,6 +3837,12 @@ export interface components {
             types?: {
                 [key: string]: string;
             } | null;
+            /**
+             * @description With `model`, a language model reads the rows out of the text of documents, guided by the definition of the dataset. The text is sent
+             *     to the default model of the server, if its exposure and that of the dataset are `rows`. Otherwise nothing is sent to a model.
+             * @enum {string|null}
+             */
+            extract?: "model" | null;
         };
         NewIngestion: {
             /** Format: uuid */
@@ -3878,10 +3923,29 @@ export interface components {
             setAside?: components["schemas"]["SetAsideRow"][];
             error?: components["schemas"]["Failure"];
             preview?: components["schemas"]["IngestionPreview"];
+            /** @description The documents that a model has read. */
+            documents?: components["schemas"]["ReadDocument"][];
+        };
+        ReadDocument: {
+            /** @description Name of the uploaded file. */
+            file: string;
+            /** Format: int32 */
+            pages: number;
+            /** Format: int64 */
+            inputTokens: number;
+            /** Format: int64 */
+            outputTokens: number;
         };
         IngestionProgress: {
-            /** @description What is being done now. */
+            /** @description What is being done now. `waitingForModel`: the model does not answer, and the load continues when it does. */
             phase: string;
+            /**
+             * Format: int32
+             * @description Pages of documents that a model has read.
+             */
+            pagesDone?: number;
+            /** Format: int32 */
+            pagesTotal?: number;
             /** Format: int64 */
             bytesDone: number;
             /** Format: int64 */
@@ -3903,6 +3967,53 @@ export interface components {
         };
         SetAsideRowList: {
             data: components["schemas"]["SetAsideRow"][];
+            nextCursor?: string;
+        };
+        DocumentRecord: {
+            /** @description Name of the uploaded file. */
+            file: string;
+            /**
+             * Format: int64
+             * @description The row that it became, as in `__metadata.source`. Absent if no field has a value.
+             */
+            row?: number;
+            /** Format: int32 */
+            page: number;
+            /** @description By name, the fields about which the model said something. */
+            fields: {
+                [key: string]: components["schemas"]["DocumentField"];
+            };
+        };
+        DocumentField: {
+            /** @description The words of the document. */
+            quote: string;
+            /**
+             * Format: int32
+             * @description Absent if the quote was not found.
+             */
+            page?: number;
+            /**
+             * Format: int32
+             * @description The first character of the quote in the text of the page.
+             */
+            from?: number;
+            /**
+             * Format: int32
+             * @description The character after the quote.
+             */
+            to?: number;
+            /**
+             * @description Why the field is in doubt. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
+             *     `quoteNotFound`: the words are not in the text. `valueNotInQuote`: they do not have the value. `otherRecord`: they stand among those
+             *     of another record. `unit`: the unit is another one. `type`: the value does not have the type of the field, or can be read in two ways.
+             * @enum {string}
+             */
+            flag?: "quoteNotFound" | "valueNotInQuote" | "wrongPage" | "otherRecord" | "unit" | "type";
+            /** @description What the model said, if the field is flagged. */
+            said?: string;
+        };
+        DocumentRecordList: {
+            data: components["schemas"]["DocumentRecord"][];
             nextCursor?: string;
         };
         /** @description Outcome of a dry run. */
@@ -8786,6 +8897,76 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["SetAsideRowList"];
+                };
+            };
+        };
+    };
+    listDocumentRecords: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of records. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "file": "invoice.pdf",
+                     *           "row": 1,
+                     *           "page": 1,
+                     *           "fields": {
+                     *             "item": {
+                     *               "quote": "Bolt M6 12 1.20 EUR",
+                     *               "page": 1,
+                     *               "from": 120,
+                     *               "to": 139
+                     *             },
+                     *             "price": {
+                     *               "quote": "Bolt M6 12 1.20 EUR",
+                     *               "page": 1,
+                     *               "from": 120,
+                     *               "to": 139,
+                     *               "flag": "valueNotInQuote",
+                     *               "said": "1.30 EUR"
+                     *             }
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DocumentRecordList"];
                 };
             };
         };

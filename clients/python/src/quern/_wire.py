@@ -459,6 +459,7 @@ class IngestionOptions(TypedDict):
     sheet: NotRequired[str]
     nullValues: NotRequired[list[NullValue]]
     types: NotRequired[dict[str, str]]
+    extract: NotRequired[Literal['model']]
 
 
 KeyItem: TypeAlias = str
@@ -467,8 +468,17 @@ KeyItem: TypeAlias = str
 DoubtCode: TypeAlias = Literal['all', 'loadedBefore', 'rowsPresent', 'otherColumns', 'notATable', 'wrappedRows', 'noRows']
 
 
+class ReadDocument(TypedDict):
+    file: str
+    pages: int
+    inputTokens: int
+    outputTokens: int
+
+
 class IngestionProgress(TypedDict):
     phase: str
+    pagesDone: NotRequired[int]
+    pagesTotal: NotRequired[int]
     bytesDone: int
     bytesTotal: int
     rowsDone: int
@@ -484,6 +494,19 @@ class SetAsideRow(TypedDict):
 class SetAsideRowList(TypedDict):
     data: list[SetAsideRow]
     nextCursor: NotRequired[str]
+
+
+DocumentField = TypedDict(
+    'DocumentField',
+    {
+        'quote': str,
+        'page': NotRequired[int],
+        'from': NotRequired[int],
+        'to': NotRequired[int],
+        'flag': NotRequired[Literal['quoteNotFound', 'valueNotInQuote', 'wrongPage', 'otherRecord', 'unit', 'type']],
+        'said': NotRequired[str],
+    },
+)
 
 
 class Doubt(TypedDict):
@@ -1383,6 +1406,18 @@ class IngestionRetry(TypedDict):
     accept: NotRequired[AcceptedDoubts]
 
 
+class DocumentRecord(TypedDict):
+    file: str
+    row: NotRequired[int]
+    page: int
+    fields: dict[str, DocumentField]
+
+
+class DocumentRecordList(TypedDict):
+    data: list[DocumentRecord]
+    nextCursor: NotRequired[str]
+
+
 class IngestionPreview(TypedDict):
     """
     Outcome of a dry run.
@@ -1786,6 +1821,7 @@ class Ingestion(TypedDict):
     setAside: NotRequired[list[SetAsideRow]]
     error: NotRequired[Failure]
     preview: NotRequired[IngestionPreview]
+    documents: NotRequired[list[ReadDocument]]
 
 
 class IngestionList(TypedDict):

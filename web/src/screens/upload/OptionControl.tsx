@@ -6,7 +6,7 @@ import type { Options } from './dryRun';
 
 const texts = t.upload.review;
 
-export type OptionName = Exclude<keyof Options, 'types'>;
+export type OptionName = Exclude<keyof Options, 'types' | 'extract'>;
 export const optionNames: OptionName[] = ['delimiter', 'quote', 'header', 'skipRows', 'encoding', 'decimal', 'thousands', 'dateFormat', 'nullValues', 'sheet', 'rowsAt'];
 
 const texty: OptionName[] = ['delimiter', 'quote', 'header', 'skipRows', 'encoding', 'decimal', 'thousands', 'dateFormat', 'nullValues'];

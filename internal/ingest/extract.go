@@ -1,0 +1,492 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/llm"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/record"
+)
+
+const (
+	chunkBytes   = 6000 // of text that a model sees at once
+	chunkOverlap = 1200 // a record of at most this length is whole in one chunk
+	answerTokens = 8192
+	maxChunks    = 5000 // of all documents of an ingestion
+	modelWait    = 10 * time.Second
+
+	phaseReading = "reading" // documents, with a model
+	phaseModel   = "waitingForModel"
+	purposeRead  = "extract"
+)
+
+// paper is a document that a model reads.
+type paper struct {
+	pages   []string
+	doubts  []engine.Doubt
+	chunks  []record.Chunk
+	input   int64 // tokens
+	output  int64
+	records record.Records
+	path    string  // its rows as delimited text
+	first   []int64 // the number of the first row of each page
+	columns []string
+}
+
+// isExtracted reports whether a model reads the rows out of the files.
+func (i Ingestion) isExtracted() bool { return i.Options.Extract != "" }
+
+// readable returns what a model needs to read documents for a dataset, or the reason why it may not.
+//
+// Faults: InvalidState.
+func (g *Ingest) readable(ctx context.Context, dataset *catalog.Dataset) (model llm.Model, definition catalog.Definition, err error) {
+	if !g.Models.Configured() {
+		return model, definition, fault.New(fault.InvalidState, "No model is configured, so documents cannot be read with one. Ask the operator to set QUERN_MODELS.")
+	}
+
+	if model, err = g.Models.Choose("", ""); err != nil {
+		return model, definition, err
+	}
+
+	if dataset != nil && model.Allowed(string(dataset.Exposure)) < llm.ExposeRows {
+		return model, definition, fault.New(fault.InvalidState,
+			"The model may not see rows of this dataset, so it may not see documents either. The owner of the dataset and the operator decide with the exposure.")
+	}
+
+	if dataset != nil {
+		err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+			found, err := g.Catalog.Definitions(ctx, q, dataset.Account, []uuid.UUID{dataset.ID})
+			definition = found[dataset.ID]
+
+			return err
+		})
+	}
+
+	if err == nil && len(definition.SchemaDefinition) == 0 {
+		err = fault.New(fault.InvalidState, "A model needs to know which fields to read. Name them in schemaDefinition of the definition of the dataset.")
+	}
+
+	return model, definition, err
+}
+
+// extract reads the documents with a model and writes their records as delimited text, which is then loaded like any other. A dry run only
+// estimates the tokens.
+func (w *working) extract(ctx context.Context) error {
+	w.papers, w.kinds = nil, map[string]string{}
+
+	dataset, err := w.current(ctx, w.i.table())
+	if err != nil {
+		return err
+	}
+
+	_, definition, err := w.readable(ctx, dataset)
+	if err != nil {
+		return err
+	}
+
+	fields, style := w.fieldsOf(*dataset, definition)
+
+	for _, f := range fields {
+		w.kinds[f.Name] = w.typeOf(*dataset, f.Name)
+	}
+
+	if err := w.readPapers(ctx); err != nil {
+		return err
+	}
+
+	chunks, pages := 0, 0
+
+	for _, p := range w.papers {
+		p.chunks = record.Split(p.pages, chunkBytes, chunkOverlap)
+		chunks, pages = chunks+len(p.chunks), pages+len(p.pages)
+	}
+
+	if chunks > maxChunks {
+		return &engine.FileError{Code: engine.LimitExceeded, Message: fmt.Sprintf(
+			"The documents are too long for a model: %d requests would be necessary, and %d are allowed. Load them in several ingestions.", chunks, maxChunks)}
+	}
+
+	w.i.PagesDone, w.i.PagesTotal = 0, pages
+
+	// A person decides about doubts before anything is sent.
+	var columns []engine.Column
+	for _, f := range fields {
+		columns = append(columns, engine.Column{Name: f.Name, Type: cmp.Or(w.kinds[f.Name], engine.Varchar)})
+	}
+
+	doubts, err := w.compare(ctx, engine.Inspection{Columns: columns})
+	if err != nil {
+		return err
+	}
+
+	w.i.Doubts = slices.Concat(doubts, w.paperDoubts())
+
+	if w.i.DryRun {
+		return w.estimate(definition, fields, columns, chunks)
+	}
+
+	if err := w.settled(ctx); err != nil {
+		return err
+	}
+
+	stored, err := w.storedChunks(ctx)
+	if err != nil {
+		return err
+	}
+
+	for n, p := range w.papers {
+		reader := &chunkReader{working: w, position: n, about: definition.DataDescription, fields: fields, stored: stored[n], paper: p}
+		if err := reader.read(ctx, style); err != nil {
+			return w.named(inFile(err, n))
+		}
+	}
+
+	return w.writePapers()
+}
+
+// inFile sets the file that a failure is about.
+func inFile(err error, n int) error {
+	if failed, ok := errors.AsType[*engine.FileError](err); ok {
+		failed.Source = n + 1
+	}
+
+	return err
+}
+
+// fieldsOf returns the fields of the definition with what is known of their types, and how the documents write numbers and dates.
+func (w *working) fieldsOf(dataset catalog.Dataset, definition catalog.Definition) (fields []record.Field, style record.Style) {
+	for name, description := range definition.SchemaDefinition {
+		fields = append(fields, record.Field{
+			Name: name, Description: description, Kind: kindOf(w.typeOf(dataset, name)), Unit: record.UnitOf(name, description),
+			InKey: slices.ContainsFunc(dataset.Key.Columns, func(key string) bool { return strings.EqualFold(key, name) }),
+		})
+	}
+
+	slices.SortFunc(fields, func(a, b record.Field) int { return cmp.Compare(a.Name, b.Name) })
+
+	if w.i.Options.Decimal == "," || w.i.Options.Decimal == "." {
+		style.Decimal = rune(w.i.Options.Decimal[0])
+	}
+
+	switch format := strings.ToLower(w.i.Options.DateFormat); {
+	case strings.HasPrefix(format, "d"):
+		style.Days = record.DayFirst
+	case strings.HasPrefix(format, "m"):
+		style.Days = record.MonthFirst
+	}
+
+	return fields, style
+}
+
+// typeOf returns the type that the options or the dataset have for a column, "" if none.
+func (w *working) typeOf(dataset catalog.Dataset, name string) string {
+	for column, kind := range w.i.Options.Types {
+		if strings.EqualFold(column, name) {
+			return kind
+		}
+	}
+
+	for _, column := range dataset.Columns {
+		if strings.EqualFold(column.Name, name) {
+			return column.Type
+		}
+	}
+
+	return ""
+}
+
+func kindOf(name string) record.Kind {
+	switch {
+	case name == "":
+		return record.Open
+	case name == engine.Bigint:
+		return record.Whole
+	case name == engine.Double, strings.HasPrefix(name, engine.Decimal):
+		return record.Number
+	case name == engine.Date:
+		return record.Date
+	case strings.HasPrefix(name, engine.Timestamp):
+		return record.Timestamp
+	case name == engine.Time:
+		return record.Time
+	case name == engine.Boolean:
+		return record.Truth
+	default:
+		return record.Text
+	}
+}
+
+// readPapers reads the text of the pages of all documents, in a sealed process of its own: calls of a model must not hold its slot.
+func (w *working) readPapers(ctx context.Context) error {
+	session, err := w.Engine.Open(ctx, w.Timeout)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+
+	sources, err := w.mount(session, nil)
+	defer w.closeArriving()
+
+	if err != nil {
+		return err
+	}
+
+	if err := w.fetchAll(ctx, ctx); err != nil {
+		return err
+	}
+
+	counts := make([]int, len(sources))
+
+	for n, source := range sources {
+		paged, err := session.Pages(source, w.i.Options.Encoding, w.Bounds, source.Name+".pages")
+		if err != nil {
+			return w.named(inFile(err, n))
+		}
+
+		w.papers = append(w.papers, &paper{doubts: paged.Doubts})
+		counts[n] = paged.Pages
+	}
+
+	for n, source := range sources {
+		path := filepath.Join(w.dir, source.Name+".pages")
+		if _, err := session.Take(source.Name+".pages", path); err != nil {
+			return err
+		}
+
+		if w.papers[n].pages, err = engine.ReadPages(path, counts[n]); err != nil {
+			return err
+		}
+
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// estimate ends a dry run: nothing is sent to a model, and it tells what a load would send.
+func (w *working) estimate(definition catalog.Definition, fields []record.Field, columns []engine.Column, chunks int) error {
+	input, output := 0, 0
+
+	for _, p := range w.papers {
+		for _, c := range p.chunks {
+			input += record.EstimateTokens(len(record.System) + len(record.Schema(fields)) + len(record.Prompt(definition.DataDescription, fields, c)))
+			output += record.EstimateTokens(c.Size())
+		}
+	}
+
+	model, err := w.Models.Choose("", "")
+	if err != nil {
+		return err
+	}
+
+	w.i.Preview = &engine.Inspection{Columns: columns, Rows: []map[string]any{}}
+	w.i.Preview.Doubts = slices.Concat(w.i.Doubts, []engine.Doubt{{Message: fmt.Sprintf(
+		"A load sends the text of %d pages to the model %s of %s in %d requests: about %d tokens, and about %d tokens of answers. The dry run sent nothing.",
+		w.i.PagesTotal, model.Name, model.Provider, chunks, input, output)}})
+
+	return nil
+}
+
+func (w *working) paperDoubts() (doubts []engine.Doubt) {
+	for _, p := range w.papers {
+		doubts = append(doubts, p.doubts...)
+	}
+
+	return doubts
+}
+
+// chunkReader reads one document with a model.
+type chunkReader struct {
+	*working
+	*paper
+
+	position int
+	about    string
+	fields   []record.Field
+	stored   map[[sha256.Size]byte]chunkAnswer
+	answers  []record.Answered
+}
+
+func (r *chunkReader) read(ctx context.Context, style record.Style) (err error) {
+	before := r.i.PagesDone
+
+	for _, c := range r.chunks {
+		if err := r.ask(ctx, c); err != nil {
+			return err
+		}
+
+		r.i.PagesDone = before + c.Parts[len(c.Parts)-1].Page
+		r.i.BytesDone = r.i.BytesTotal * int64(r.i.PagesDone) / int64(max(r.i.PagesTotal, 1))
+
+		if err := r.tell(ctx, phaseReading); err != nil {
+			return err
+		}
+	}
+
+	r.i.PagesDone = before + len(r.paper.pages)
+
+	if r.records, err = record.Assemble(r.fields, style, r.answers); err != nil {
+		return fault.Wrap(err, fault.UpstreamUnavailable, "The model did not answer in the required form.")
+	}
+
+	r.answers = nil
+
+	return nil
+}
+
+// ask adds the answer about a chunk, or the answers about its halves if one answer is too long for it. What was answered before is not asked
+// again.
+func (r *chunkReader) ask(ctx context.Context, c record.Chunk) error {
+	request := llm.Request{
+		System: record.System, Messages: []llm.Message{{Role: llm.User, Text: record.Prompt(r.about, r.fields, c)}},
+		Schema: &llm.Schema{Name: "records", JSON: record.Schema(r.fields)}, MaxTokens: answerTokens,
+	}
+	hash := sha256.Sum256(slices.Concat([]byte(request.System), request.Schema.JSON, []byte(request.Messages[0].Text)))
+
+	known, ok := r.stored[hash]
+	if !ok {
+		var err error
+		if known, err = r.complete(ctx, c, request); err != nil {
+			return err
+		}
+
+		if err := r.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return insertChunk(ctx, tx, r.i, r.position, hash[:], known) }); err != nil {
+			return err
+		}
+	}
+
+	r.input, r.output = r.input+known.Input, r.output+known.Output
+
+	if known.Answer != nil {
+		r.answers = append(r.answers, record.Answered{Chunk: c, Answer: *known.Answer})
+
+		return nil
+	}
+
+	halves := c.Halves(chunkOverlap)
+	if halves == nil {
+		return &engine.FileError{Code: engine.LimitExceeded, Message: fmt.Sprintf("Page %d has a line about which the answer of the model is too long.", c.Parts[0].Page)}
+	}
+
+	for _, half := range halves {
+		if err := r.ask(ctx, half); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// complete calls the model. If it does not answer now, the job waits and another worker continues.
+func (r *chunkReader) complete(ctx context.Context, c record.Chunk, request llm.Request) (said chunkAnswer, err error) {
+	dataset, err := r.current(ctx, r.i.table())
+	if err != nil {
+		return said, err
+	}
+
+	// The owner may have changed the exposure since the last chunk.
+	if request.Model, _, err = r.readable(ctx, dataset); err != nil {
+		return said, err
+	}
+
+	response, err := r.Models.Complete(ctx, llm.Call{Account: r.i.Caller, Run: r.i.ID, Purpose: purposeRead}, request)
+	said.Input, said.Output = response.Usage.InputTokens, response.Usage.OutputTokens
+
+	switch {
+	case err == nil && record.Valid(r.fields, response.Text):
+		said.Answer = &response.Text
+
+		return said, nil
+	case err == nil: // too many records
+		return said, nil
+	case errors.Is(err, llm.ErrTruncated):
+		return said, nil
+	case ctx.Err() == nil && (fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout)):
+		r.told = time.Time{}
+		if told := r.tell(ctx, phaseModel); told != nil {
+			return said, told
+		}
+
+		return said, job.WaitFor(err, modelWait)
+	case fault.Is(err, fault.UpstreamUnavailable):
+		return said, fault.Wrap(err, fault.UpstreamUnavailable, fmt.Sprintf("The model gave no usable answer about page %d of %s. Pages before it need not be read again: retry the ingestion.",
+			c.Parts[0].Page, r.i.Files[r.position].Name))
+	default:
+		return said, err
+	}
+}
+
+// writePapers writes the records of each document as delimited text. Fields without any value are left out, because nothing says their type.
+func (w *working) writePapers() error {
+	var columns []int
+
+	for i := range w.papers[0].records.Fields {
+		if slices.ContainsFunc(w.papers, func(p *paper) bool {
+			return slices.ContainsFunc(p.records.Records, func(r record.Record) bool { return r.Cells[i].Value != "" })
+		}) {
+			columns = append(columns, i)
+		}
+	}
+
+	if len(columns) == 0 {
+		return &engine.FileError{Code: engine.InvalidFile, Message: "The model found no value that the documents prove. Look at the descriptions of the fields in the definition."}
+	}
+
+	for n, p := range w.papers {
+		p.path = filepath.Join(w.dir, "records-"+strconv.Itoa(n))
+		if err := p.write(w.Folder.Writer, columns); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// flagged returns the doubts about fields that were flagged. They name no value, because values of fields are rows.
+func (w *working) flagged() (doubts []engine.Doubt) {
+	for n, p := range w.papers {
+		var (
+			parts []string
+			count int
+		)
+
+		for _, f := range p.records.Flagged() {
+			pages := make([]string, 0, listedNames)
+			for _, page := range f.Pages[:min(len(f.Pages), listedNames)] {
+				pages = append(pages, strconv.Itoa(page))
+			}
+
+			if len(f.Pages) > listedNames {
+				pages = append(pages, "…")
+			}
+
+			parts = append(parts, fmt.Sprintf("%s (%d, page %s)", f.Field, f.Count, strings.Join(pages, ", ")))
+			count += f.Count
+		}
+
+		if count > 0 {
+			doubts = append(doubts, engine.Doubt{Message: fmt.Sprintf("Fields of %s that the document does not prove: %d. They have no value, except if only the page was wrong: %s.",
+				w.i.Files[n].Name, count, strings.Join(parts, "; "))})
+		}
+	}
+
+	return doubts
+}
