@@ -300,6 +300,7 @@ export const t = {
     paused: (name: string) => `${name} is paused`,
     resume: 'Resume',
     resumed: (name: string) => `${name} is active again`,
+    resumedOpen: (name: string) => `${name} is active, but its next run stops again until somebody decides about the files that wait`,
     delete: 'Delete',
     deleteTitle: (name: string) => `Delete ${name}?`,
     deleted: (name: string) => `${name} is deleted`,

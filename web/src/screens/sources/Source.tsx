@@ -84,7 +84,7 @@ function Actions({ source: of, onGone }: { source: Source; onGone: () => void })
           {busy ? texts.running : texts.run}
         </Button>
       ) : (
-        <Button look="primary" busy={set.isPending} onClick={() => set.mutate({ active: true }, { onSuccess: () => say(texts.resumed(of.name)) })}>
+        <Button look="primary" busy={set.isPending} onClick={() => set.mutate({ active: true }, { onSuccess: (now) => say(now.openFiles?.some((file) => file.status === 'waiting') ? texts.resumedOpen(of.name) : texts.resumed(of.name)) })}>
           {texts.resume}
         </Button>
       )}
