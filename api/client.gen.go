@@ -293,6 +293,7 @@ func (e ColumnRole) Valid() bool {
 
 // Defines values for ConnectionKind.
 const (
+	HTTPS      ConnectionKind = "https"
 	Postgresql ConnectionKind = "postgresql"
 	S3         ConnectionKind = "s3"
 )
@@ -300,6 +301,8 @@ const (
 // Valid indicates whether the value is a known member of the ConnectionKind enum.
 func (e ConnectionKind) Valid() bool {
 	switch e {
+	case HTTPS:
+		return true
 	case Postgresql:
 		return true
 	case S3:
@@ -522,6 +525,27 @@ func (e Exposure) Valid() bool {
 	case ExposureSchema:
 		return true
 	case ExposureValues:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HTTPSAuth.
+const (
+	Basic  HTTPSAuth = "basic"
+	Bearer HTTPSAuth = "bearer"
+	None   HTTPSAuth = "none"
+)
+
+// Valid indicates whether the value is a known member of the HTTPSAuth enum.
+func (e HTTPSAuth) Valid() bool {
+	switch e {
+	case Basic:
+		return true
+	case Bearer:
+		return true
+	case None:
 		return true
 	default:
 		return false
@@ -2220,6 +2244,7 @@ type CompletedFile struct {
 // Connection Has the settings of its kind.
 type Connection struct {
 	CreatedAt time.Time          `json:"createdAt"`
+	HTTPS     *HTTPSSettings     `json:"https,omitempty"`
 	ID        openapi_types.UUID `json:"id"`
 
 	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
@@ -2241,11 +2266,14 @@ type ConnectionChange struct {
 	AccessKeyID *string     `json:"accessKeyId,omitempty"`
 	Name        *ObjectName `json:"name,omitempty"`
 
-	// Password Of a connection to a database.
+	// Password Of a connection to a database, or to addresses with a user.
 	Password *string `json:"password,omitempty"`
 
 	// SecretAccessKey Only together with accessKeyId.
 	SecretAccessKey *string `json:"secretAccessKey,omitempty"`
+
+	// Token Of a connection to addresses with a token.
+	Token *string `json:"token,omitempty"`
 }
 
 // ConnectionFile defines model for ConnectionFile.
@@ -2695,6 +2723,18 @@ type HealthCheck struct {
 	Problem *string `json:"problem,omitempty"`
 }
 
+// HTTPSAuth `none`: without credentials. `bearer`: with a token. `basic`: with a user and a password.
+type HTTPSAuth string
+
+// HTTPSSettings defines model for HttpsSettings.
+type HTTPSSettings struct {
+	// Auth `none`: without credentials. `bearer`: with a token. `basic`: with a user and a password.
+	Auth          HTTPSAuth `json:"auth"`
+	BaseURL       string    `json:"baseUrl"`
+	CaCertificate *string   `json:"caCertificate,omitempty"`
+	User          *string   `json:"user,omitempty"`
+}
+
 // ImportedDataset defines model for ImportedDataset.
 type ImportedDataset struct {
 	Changes []ImportedEntry `json:"changes"`
@@ -3128,6 +3168,9 @@ type NewBenchmarkMode string
 
 // NewConnection Has the settings of its kind, and no others.
 type NewConnection struct {
+	// HTTPS Files behind addresses that begin with `baseUrl`. With `token`, or with `user` and `password`, or with neither.
+	HTTPS *NewHTTPSSettings `json:"https,omitempty"`
+
 	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
 	Kind ConnectionKind `json:"kind"`
 
@@ -3135,6 +3178,24 @@ type NewConnection struct {
 	Name       ObjectName           `json:"name"`
 	Postgresql *NewPostgresSettings `json:"postgresql,omitempty"`
 	S3         *NewS3Settings       `json:"s3,omitempty"`
+}
+
+// NewHTTPSSettings Files behind addresses that begin with `baseUrl`. With `token`, or with `user` and `password`, or with neither.
+type NewHTTPSSettings struct {
+	// BaseURL Such as https://data.example.com/exports/. A / at the end is added. Without TLS (http) only in networks that the operator allows.
+	BaseURL string `json:"baseUrl"`
+
+	// CaCertificate Certificates in PEM. The certificate of the server must be issued by one of them, or be one of them. If absent, by an authority that the service knows. Not a secret.
+	CaCertificate *string `json:"caCertificate,omitempty"`
+
+	// Password Of the user. Stored encrypted and never returned.
+	Password *string `json:"password,omitempty"`
+
+	// Token Sent as `Authorization: Bearer`. Stored encrypted and never returned.
+	Token *string `json:"token,omitempty"`
+
+	// User Name of the user for basic authentication. Only together with password.
+	User *string `json:"user,omitempty"`
 }
 
 // NewIngestion defines model for NewIngestion.
@@ -3279,6 +3340,10 @@ type NewSource struct {
 	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
 	Namespace ObjectName        `json:"namespace"`
 	Options   *IngestionOptions `json:"options,omitempty"`
+
+	// Paths Required with a connection to addresses, and only there: the files, each as an address relative to `baseUrl`, such as `2026/orders.csv` or `export.csv?year=2026`. Without
+	// `..` and without a / at the beginning.
+	Paths *[]string `json:"paths,omitempty"`
 
 	// Pattern Only files that match: `*` means any characters except `/`, `?` one character, `[a-z]` one of these. A pattern without `/` is compared with the last part of the
 	// path, another one with the path after `prefix`. If absent, all files.
@@ -4110,10 +4175,13 @@ type Source struct {
 	OpenFiles *[]SourceOpenFile `json:"openFiles,omitempty"`
 
 	// Options How to read the files. What is absent is detected.
-	Options    *IngestionOptions `json:"options,omitempty"`
-	Pattern    string            `json:"pattern"`
-	Postgresql *PostgresRows     `json:"postgresql,omitempty"`
-	Prefix     string            `json:"prefix"`
+	Options *IngestionOptions `json:"options,omitempty"`
+
+	// Paths Addresses of the files, relative to that of the connection.
+	Paths      *[]string     `json:"paths,omitempty"`
+	Pattern    string        `json:"pattern"`
+	Postgresql *PostgresRows `json:"postgresql,omitempty"`
+	Prefix     string        `json:"prefix"`
 
 	// Reason Why the source is stopped.
 	Reason *string `json:"reason,omitempty"`
@@ -4146,6 +4214,9 @@ type SourceChange struct {
 
 	// Options All options, for files that are loaded from now on.
 	Options *IngestionOptions `json:"options,omitempty"`
+
+	// Paths All files of a source of addresses. Files that are no longer in the list are left alone, as for `prefix`.
+	Paths *[]string `json:"paths,omitempty"`
 
 	// Pattern As `prefix`. `*` for all files.
 	Pattern *string `json:"pattern,omitempty"`
@@ -5767,9 +5838,9 @@ type ClientInterface interface {
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnections(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnectionWithBody Connect to a bucket or a database from which data can be fetched
+	// CreateConnectionWithBody Connect to a bucket, a database or an address from which data can be fetched
 	//
-	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -5778,9 +5849,9 @@ type ClientInterface interface {
 	// Corresponds with POST /connections (the `CreateConnection` operationId).
 	CreateConnectionWithBody(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnection Connect to a bucket or a database from which data can be fetched
+	// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
 	//
-	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -5819,14 +5890,14 @@ type ClientInterface interface {
 
 	// ListConnectionFiles List the files of a connection
 	//
-	// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+	// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Only for a bucket: other kinds have no list. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
 	//
 	// Corresponds with GET /connections/{connectionId}/files (the `ListConnectionFiles` operationId).
 	ListConnectionFiles(ctx context.Context, connectionID ConnectionID, params *ListConnectionFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TestConnection Try a connection
 	//
-	// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
+	// Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
 	//
 	// Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
 	TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7193,6 +7264,8 @@ type ClientInterface interface {
 	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
 	// loaded exactly.
 	//
+	// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
 	// Takes any type of body and a specified content type.
@@ -7207,6 +7280,8 @@ type ClientInterface interface {
 	//
 	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
 	// loaded exactly.
+	//
+	// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -7641,9 +7716,9 @@ func (c *Client) ListConnections(ctx context.Context, params *ListConnectionsPar
 	return c.Client.Do(req)
 }
 
-// CreateConnectionWithBody Connect to a bucket or a database from which data can be fetched
+// CreateConnectionWithBody Connect to a bucket, a database or an address from which data can be fetched
 //
-// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -7662,9 +7737,9 @@ func (c *Client) CreateConnectionWithBody(ctx context.Context, params *CreateCon
 	return c.Client.Do(req)
 }
 
-// CreateConnection Connect to a bucket or a database from which data can be fetched
+// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
 //
-// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -7753,7 +7828,7 @@ func (c *Client) UpdateConnection(ctx context.Context, connectionID ConnectionID
 
 // ListConnectionFiles List the files of a connection
 //
-// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Only for a bucket: other kinds have no list. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
 //
 // Corresponds with GET /connections/{connectionId}/files (the `ListConnectionFiles` operationId).
 func (c *Client) ListConnectionFiles(ctx context.Context, connectionID ConnectionID, params *ListConnectionFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7770,7 +7845,7 @@ func (c *Client) ListConnectionFiles(ctx context.Context, connectionID Connectio
 
 // TestConnection Try a connection
 //
-// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
+// Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
 //
 // Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
 func (c *Client) TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10377,6 +10452,8 @@ func (c *Client) ListSources(ctx context.Context, params *ListSourcesParams, req
 // With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
 // loaded exactly.
 //
+// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+//
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
 // Takes any type of body and a specified content type.
@@ -10401,6 +10478,8 @@ func (c *Client) CreateSourceWithBody(ctx context.Context, params *CreateSourceP
 //
 // With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
 // loaded exactly.
+//
+// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -18786,9 +18865,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnectionsWithResponse(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*ListConnectionsResponse, error)
 
-	// CreateConnectionWithBodyWithResponse Connect to a bucket or a database from which data can be fetched
+	// CreateConnectionWithBodyWithResponse Connect to a bucket, a database or an address from which data can be fetched
 	//
-	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -18797,9 +18876,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /connections (the `CreateConnection` operationId).
 	CreateConnectionWithBodyWithResponse(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectionResponse, error)
 
-	// CreateConnectionWithResponse Connect to a bucket or a database from which data can be fetched
+	// CreateConnectionWithResponse Connect to a bucket, a database or an address from which data can be fetched
 	//
-	// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -18842,7 +18921,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListConnectionFilesWithResponse List the files of a connection
 	//
-	// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+	// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Only for a bucket: other kinds have no list. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18851,7 +18930,7 @@ type ClientWithResponsesInterface interface {
 
 	// TestConnectionWithResponse Try a connection
 	//
-	// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
+	// Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20346,6 +20425,8 @@ type ClientWithResponsesInterface interface {
 	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
 	// loaded exactly.
 	//
+	// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -20360,6 +20441,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
 	// loaded exactly.
+	//
+	// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -28095,9 +28178,9 @@ func (c *ClientWithResponses) ListConnectionsWithResponse(ctx context.Context, p
 	return ParseListConnectionsResponse(rsp)
 }
 
-// CreateConnectionWithBodyWithResponse Connect to a bucket or a database from which data can be fetched
+// CreateConnectionWithBodyWithResponse Connect to a bucket, a database or an address from which data can be fetched
 //
-// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -28112,9 +28195,9 @@ func (c *ClientWithResponses) CreateConnectionWithBodyWithResponse(ctx context.C
 	return ParseCreateConnectionResponse(rsp)
 }
 
-// CreateConnectionWithResponse Connect to a bucket or a database from which data can be fetched
+// CreateConnectionWithResponse Connect to a bucket, a database or an address from which data can be fetched
 //
-// Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -28187,7 +28270,7 @@ func (c *ClientWithResponses) UpdateConnectionWithResponse(ctx context.Context, 
 
 // ListConnectionFilesWithResponse List the files of a connection
 //
-// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+// As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Only for a bucket: other kinds have no list. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -28202,7 +28285,7 @@ func (c *ClientWithResponses) ListConnectionFilesWithResponse(ctx context.Contex
 
 // TestConnectionWithResponse Try a connection
 //
-// Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
+// Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30441,6 +30524,8 @@ func (c *ClientWithResponses) ListSourcesWithResponse(ctx context.Context, param
 // With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
 // loaded exactly.
 //
+// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+//
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -30461,6 +30546,8 @@ func (c *ClientWithResponses) CreateSourceWithBodyWithResponse(ctx context.Conte
 //
 // With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
 // loaded exactly.
+//
+// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //

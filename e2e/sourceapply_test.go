@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,7 +17,8 @@ import (
 func TestSourceApply(t *testing.T) {
 	t.Parallel()
 
-	s := start(t)
+	web := newAddresses(t, "h2")
+	s := start(t, web.hosts()+","+strings.TrimPrefix(stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), "http://"))
 	key := s.newKey()
 	terminal := func(name string) *cli {
 		return s.signedIn(t, value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token(name), `{"name": "terminal", "role": "owner"}`)))
@@ -105,4 +107,54 @@ func TestSourceApply(t *testing.T) {
 	}
 
 	require.Contains(t, bob.run("source", "export", "all"), "paused: true")
+	applyAddresses(t, ada, bob, web, write)
+}
+
+// applyAddresses does the same with addresses, which have a certificate and may have no secret.
+func applyAddresses(t *testing.T, ada, bob *cli, web *addresses, write func(name, text string) string) {
+	t.Helper()
+
+	ca, token := write("ca.pem", web.ca), "TOKEN"+strings.Repeat("x", 20)
+	require.Equal(t, 2, ada.try("connection", "create", "x", "--url", web.server.URL, "--endpoint", "https://s.example").code)
+	require.Equal(t, 2, ada.try("connection", "create", "x", "--url", web.server.URL, "--token-file", ca, "--user", "reader").code)
+	ada.run("connection", "create", "open", "--url", web.server.URL+"/data", "--ca-file", ca)
+
+	web.wanted = "Bearer " + token
+	require.Contains(t, ada.run("connection", "create", "partner", "--url", web.server.URL+"/data/", "--ca-file", ca, "--token-file", write("token", token+"\n")), "works")
+	require.Equal(t, 7, ada.try("connection", "rekey", "partner", "--token-file", ca).code)
+	require.Contains(t, ada.run("connection", "rekey", "partner", "--token-file", write("token", token)), "works with the new token")
+	require.Contains(t, ada.run("connection", "list"), web.server.URL+"/data/")
+	require.NotContains(t, ada.run("connection", "list", "-o", "json"), token)
+
+	ada.run("source", "add", "prices", "shop/prices", "--connection", "partner", "--path", "a.csv", "--path", "b,c.csv", "--changed", "replace")
+	web.put("a.csv", "id;total\n1;5\n")
+	web.put("b,c.csv", "id;total\n2;6\n")
+	require.Equal(t, "Loaded 2 files with 2 rows.\n", ada.run("source", "run", "prices"))
+	require.Equal(t, "Loaded 0 files with 0 rows.\n", ada.run("source", "run", "prices"))
+	require.Contains(t, ada.run("source", "show", "prices"), "prices loads a.csv, b,c.csv into ada/shop/prices: active")
+	require.Contains(t, ada.run("source", "change", "prices", "--path", "b,c.csv"), "The next run uses it.")
+
+	text := ada.run("source", "export", "prices")
+	require.NotContains(t, text, token)
+	require.Contains(t, text, "    paths:\n      - b,c.csv\n")
+	require.Contains(t, ada.run("source", "apply", write("prices.yaml", text)), "Nothing differs.")
+
+	file := write("prices.yaml", strings.ReplaceAll(text, "ada/shop", "shop"))
+	require.Equal(t, 2, bob.try("source", "apply", file).code)
+	require.Equal(t, "connection partner: made\nsource prices: made\n", bob.run("source", "apply", "--secret-file", "partner="+write("token", token), file))
+	require.Equal(t, text, strings.ReplaceAll(bob.run("source", "export", "prices"), "bob/shop", "ada/shop"))
+	require.Equal(t, "Loaded 1 file with 1 row.\n", bob.run("source", "run", "prices"))
+
+	file = write("prices.yaml", strings.ReplaceAll(strings.ReplaceAll(text, "ada/shop", "shop"), "- b,c.csv", "- a.csv"))
+	require.Equal(t, "connection partner: as in the file\nsource prices: changed\n  paths: [\"b,c.csv\"] -> [\"a.csv\"]\n", bob.run("source", "apply", file))
+
+	// Without credentials no secret is asked for. Settings that do not fit are told.
+	web.wanted = ""
+	open := fmt.Sprintf("connections: [{name: free, https: {baseUrl: '%s', caCertificate: %q}}]", web.server.URL+"/data", web.ca)
+	require.Equal(t, "connection free: made\n", bob.run("source", "apply", write("free.yaml", open)))
+	require.Contains(t, bob.run("source", "apply", write("free.yaml", open)), "Nothing differs.")
+
+	for _, settings := range []string{"auth: basic", "auth: digest", "auth: bearer, user: reader"} {
+		require.Equal(t, 2, bob.try("source", "apply", write("free.yaml", strings.Replace(open, "https: {", "https: {"+settings+", ", 1))).code, settings)
+	}
 }

@@ -182,7 +182,12 @@ func (o *sourceOf) put(path string, count int) {
 	o.forget(path)
 
 	first := o.next + 1
-	o.there.put(path, o.numbers(count))
+
+	if content := o.numbers(count); o.web != nil {
+		o.web.put(path, content)
+	} else {
+		o.there.put(path, content)
+	}
 
 	for n := first; n <= o.next; n++ {
 		o.files[path] = append(o.files[path], n)
@@ -193,6 +198,12 @@ func (o *sourceOf) put(path string, count int) {
 func (o *sourceOf) remove(path string) {
 	o.t.Helper()
 	o.forget(path)
+
+	if o.web != nil {
+		o.web.remove(path)
+
+		return
+	}
 
 	_, err := o.there.client.DeleteObject(o.t.Context(), &s3.DeleteObjectInput{Bucket: &o.there.bucket, Key: new(o.there.prefix + path)})
 	require.NoError(o.t, err)

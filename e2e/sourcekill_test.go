@@ -15,6 +15,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/stack"
 )
 
 // TestSourceKillLoop runs sources on two replicas while processes die at random: either replica, at any moment or while it receives a file, and the sealed processes
@@ -23,15 +25,25 @@ func TestSourceKillLoop(t *testing.T) {
 	t.Parallel()
 
 	store, settings := newStoreProxy(t)
-	sourceKey := "QUERN_SOURCE_KEY=" + strings.Repeat("the key of both ", 4)
-	one := start(t, append(settings, sourceKey)...)
-	two := another(t, one, sourceKey)
+	web := newAddresses(t, "h2")
+	both := []string{
+		"QUERN_SOURCE_KEY=" + strings.Repeat("the key of both ", 4),
+		"QUERN_SOURCE_HOSTS=" + web.host + "," + strings.TrimPrefix(stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), "http://"),
+	}
+	one := start(t, append(settings, both...)...)
+	two := another(t, one, both...)
 	bearer := value(t, call(t, http.MethodPost, one.url+"/user/tokens", one.newKey().token("ada"), `{"name": "loader"}`))
 	l := &sourceLoop{loadLoop: &loadLoop{t: t, store: store, replicas: []*service{one, two}, killed: map[string]int{}}}
 
-	// The first source keeps what it has loaded; the second one follows its files.
+	var paths []string
+	for i := range loops(100) {
+		paths = append(paths, fmt.Sprintf("%03d.csv", i))
+	}
+
+	// The first source keeps what it has loaded; the others follow their files.
 	l.sources = append(l.sources, newSource(t, one, "ada", bearer, `, "accept": ["all"]`),
-		newSource(t, one, "ada", bearer, `, "accept": ["all"], "changed": "replace", "deleted": "remove"`))
+		newSource(t, one, "ada", bearer, `, "accept": ["all"], "changed": "replace", "deleted": "remove"`),
+		newAddressSource(t, one, web, "ada", bearer, `, "accept": ["all"], "changed": "replace", "deleted": "remove"`, paths...))
 
 	l.runAll(loops(100))
 
@@ -64,7 +76,7 @@ func (l *sourceLoop) runAll(files int) {
 
 		l.files++
 
-		if o == l.sources[1] {
+		if o != l.sources[0] {
 			l.touch(o)
 		}
 
@@ -180,7 +192,7 @@ func (l *sourceLoop) requireEnd(o *sourceOf) {
 	require.Equal(l.t, "completed", last.Status, last.Reason)
 	o.requireModel()
 
-	if o == l.sources[1] {
+	if o != l.sources[0] {
 		return // a file that has changed is counted more than once
 	}
 

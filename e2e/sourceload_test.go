@@ -99,6 +99,7 @@ type sourceOf struct {
 
 	id    string
 	there *place
+	web   *addresses         // instead of there
 	model map[int64]int      // how often each value occurs
 	files map[string][]int64 // values of the files, for a source that follows them
 	gone  []string           // files that were removed

@@ -150,7 +150,10 @@ func TestSourceSecrets(t *testing.T) {
 	t.Parallel()
 
 	first, second := strings.Repeat("first key ", 4), strings.Repeat("second key ", 4)
-	s := start(t, "QUERN_SOURCE_KEY="+first, "QUERN_SOURCE_OTHER_KEY="+second, "QUERN_LOG_LEVEL=debug")
+	web, token := newAddresses(t, "h2"), "TOKEN"+uuid.NewString()
+	web.wanted = "Bearer " + token
+
+	s := start(t, "QUERN_SOURCE_KEY="+first, "QUERN_SOURCE_OTHER_KEY="+second, "QUERN_LOG_LEVEL=debug", web.hosts()+","+strings.TrimPrefix(stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), "http://"))
 	owner, there := s.newKey().token("owner"), newPlace(t)
 	secret := stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")
 	wrong := "WRONG" + uuid.NewString()
@@ -164,6 +167,9 @@ func TestSourceSecrets(t *testing.T) {
 		ids = append(ids, s.connect(t, owner, fmt.Sprintf("c%d", i), there))
 	}
 
+	ids = append(ids, s.connectAddresses(t, owner, web, map[string]any{"token": token}))
+
+	listen(call(t, http.MethodPatch, s.url+"/connections/"+ids[3], owner, fmt.Sprintf(`{"token": %q}`, wrong)))
 	listen(call(t, http.MethodPost, s.url+"/connections", owner, strings.Replace(fmt.Sprintf(`{"name": "w", "kind": "s3", "s3": %s}`, there.s3Settings()), secret, wrong, 1)))
 	listen(call(t, http.MethodPatch, s.url+"/connections/"+ids[0], owner, fmt.Sprintf(`{"accessKeyId": "x", "secretAccessKey": %q}`, wrong)))
 	listen(call(t, http.MethodPost, s.url+"/connections", owner, fmt.Sprintf(`{"name": 5, "s3": {"secretAccessKey": %q}}`, wrong)))
@@ -213,7 +219,7 @@ func TestSourceSecrets(t *testing.T) {
 		}
 	}
 
-	require.Contains(t, sealed, "3 secrets")
+	require.Contains(t, sealed, "4 secrets")
 	require.Contains(t, again, "0 secrets")
 	t.Logf("%d rounds of tests while the key was changed", rounds)
 
@@ -236,7 +242,7 @@ func TestSourceSecrets(t *testing.T) {
 	hexed := s.text(`SELECT string_agg(encode(sealed, 'escape') || encode(wrapped, 'escape'), '') FROM connections`)
 	kept := s.text(`SELECT coalesce(string_agg(r::text, ''), '') FROM audit r`) + s.text(`SELECT coalesce(string_agg(r::text, ''), '') FROM idempotency r`)
 
-	for _, hidden := range []string{secret, wrong, first, second} {
+	for _, hidden := range []string{secret, token, wrong, first, second} {
 		for where, text := range map[string]string{"log": s.log(), "row": stored + hexed + kept, "answers": strings.Join(said, "")} {
 			require.NotContains(t, text, hidden, where)
 		}
@@ -271,11 +277,15 @@ func TestSourceSSRF(t *testing.T) {
 	}))
 	defer redirecting.Close()
 
+	// An allowed server that has no files.
+	silent := httptest.NewServer(http.NotFoundHandler())
+	defer silent.Close()
+
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(trap.URL, "http://"))
 	require.NoError(t, err)
 
 	allowed := strings.TrimPrefix(redirecting.URL, "http://")
-	s := start(t, "QUERN_SOURCE_HOSTS="+allowed+",*.store.example,localhost:"+port+",127.0.0.1.nip.example", "QUERN_SOURCE_TIMEOUT=2s")
+	s := start(t, "QUERN_SOURCE_HOSTS="+allowed+","+strings.TrimPrefix(silent.URL, "http://")+",*.store.example,localhost:"+port+",127.0.0.1.nip.example", "QUERN_SOURCE_TIMEOUT=2s")
 	// The operator allows names, but no network: nothing on this machine is reached although localhost is on the list.
 	strict := start(t, "QUERN_SOURCE_HOSTS=*.store.example,localhost,localhost:"+port+",127.0.0.1:"+port+",[::1]:"+port, "QUERN_SOURCE_ALLOWED_NETWORKS=", "QUERN_SOURCE_TIMEOUT=2s")
 
@@ -300,9 +310,13 @@ func TestSourceSSRF(t *testing.T) {
 		endpoint, err := json.Marshal(strings.ReplaceAll(trick, "PORT", port))
 		require.NoError(t, err)
 
-		body := fmt.Sprintf(`{"name": "t%d", "kind": "s3", "s3": {"endpoint": %s, "region": "x", "bucket": "bucket", "pathStyle": true, "accessKeyId": "x", "secretAccessKey": "x"}}`, i, endpoint)
-		answer := call(t, http.MethodPost, strict.url+"/connections", owner, body)
-		require.Contains(t, []int{http.StatusUnprocessableEntity, http.StatusBadRequest}, answer.status, "%s: %s", trick, answer.body)
+		for _, body := range []string{
+			fmt.Sprintf(`{"name": "t%d", "kind": "s3", "s3": {"endpoint": %s, "region": "x", "bucket": "bucket", "pathStyle": true, "accessKeyId": "x", "secretAccessKey": "x"}}`, i, endpoint),
+			fmt.Sprintf(`{"name": "h%d", "kind": "https", "https": {"baseUrl": %s, "token": "x"}}`, i, endpoint),
+		} {
+			answer := call(t, http.MethodPost, strict.url+"/connections", owner, body)
+			require.Contains(t, []int{http.StatusUnprocessableEntity, http.StatusBadRequest}, answer.status, "%s: %s", trick, answer.body)
+		}
 	}
 
 	// The bucket cannot become another host, and a redirect is not followed.
@@ -313,10 +327,45 @@ func TestSourceSSRF(t *testing.T) {
 		require.Equal(t, http.StatusUnprocessableEntity, answer.status, answer.body)
 	}
 
+	answer := call(t, http.MethodPost, s.url+"/connections", user, fmt.Sprintf(`{"name": "r", "kind": "https", "https": {"baseUrl": %q, "token": "x"}}`, redirecting.URL))
+	require.Equal(t, http.StatusUnprocessableEntity, answer.status, answer.body)
+
+	// No address of a file leads elsewhere.
+	var base connected
+
+	answer = call(t, http.MethodPost, s.url+"/connections", user, fmt.Sprintf(`{"name": "base", "kind": "https", "https": {"baseUrl": %q, "token": "x"}}`, silent.URL))
+	require.Equal(t, http.StatusCreated, answer.status, answer.body)
+	answer.json(t, &base)
+
+	here := strings.TrimPrefix(trap.URL, "http://")
+	paths := []string{
+		trap.URL, "//" + here, "//" + here + "/a", "/" + here, here, "@" + here, "x@" + here, ":80@" + here, `\\` + here, "/\\" + here, "../" + here, "a/../../" + here, "%2e%2e/" + here, "%2f%2f" + here, "http:" + here,
+		"http:%2f%2f" + here, "a?@" + here, "a#@" + here, "a%0d%0aHost: " + here, ".." + here, "a\r\nHost: " + here, "\u2025/" + here,
+	}
+
+	for i, path := range paths {
+		text, err := json.Marshal([]string{path})
+		require.NoError(t, err)
+
+		answer := call(t, http.MethodPost, s.url+"/sources", user, fmt.Sprintf(`{"name": "p%d", "connectionId": %q, "namespace": "n", "datasetName": "d%d", "paths": %s}`, i, base.ID, i, text))
+		if answer.status != http.StatusCreated {
+			require.Contains(t, []int{http.StatusUnprocessableEntity, http.StatusBadRequest}, answer.status, "%q: %s", path, answer.body)
+
+			continue
+		}
+
+		var made sourced
+
+		answer.json(t, &made)
+
+		o := &sourceOf{filled: &filled{t: t, s: s, bearer: user}, id: made.ID}
+		require.Equal(t, "completed", o.refresh().Status, "%q", path)
+	}
+
 	require.Zero(t, reached.Load(), "a trick reached the trap")
 	// The trap can be reached: only the rules kept the requests away.
 	body := fmt.Sprintf(`{"name": "r", "kind": "s3", "s3": {"endpoint": "http://localhost:%s", "region": "x", "bucket": "bucket", "pathStyle": true, "accessKeyId": "x", "secretAccessKey": "x"}}`, port)
 	_ = call(t, http.MethodPost, s.url+"/connections", user, body)
 	require.Positive(t, reached.Load())
-	t.Logf("%d tricks, none reached", len(tricks)+3)
+	t.Logf("%d tricks, none reached", 2*len(tricks)+4+len(paths))
 }

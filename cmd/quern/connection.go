@@ -81,18 +81,26 @@ func (p *program) connectionCreate() *cobra.Command {
 	var (
 		settings  api.NewS3Settings
 		database  postgresFlags
+		address   addressFlags
 		prefix    string
 		pathStyle bool
 		file      string
 		command   *cobra.Command
 	)
 
-	command = p.act("create NAME", "Connect to a bucket in an S3 store or to a PostgreSQL database, and try it", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+	command = p.act("create NAME", "Connect to a bucket in an S3 store, a PostgreSQL database or HTTPS addresses, and try it", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
 		want := api.NewConnection{Name: args[0], Kind: api.S3, S3: &settings}
 
 		switch {
-		case database.settings.Host != "" && settings.Endpoint != "":
-			return usageError{errors.New("give --endpoint for a bucket or --postgres-host for a database, not both"), "quern connection create"}
+		case moreThanOne(settings.Endpoint, database.settings.Host, address.base):
+			return usageError{errors.New("give one of --endpoint for a bucket, --postgres-host for a database and --url for addresses"), "quern connection create"}
+		case address.base != "":
+			found, err := address.read(command, database.settings.User, database.file)
+			if err != nil {
+				return err
+			}
+
+			want = api.NewConnection{Name: args[0], Kind: api.HTTPS, HTTPS: found}
 		case database.settings.Host != "":
 			if err := database.read(command); err != nil {
 				return err
@@ -124,6 +132,7 @@ func (p *program) connectionCreate() *cobra.Command {
 	flags.StringVar(&settings.AccessKeyID, "access-key-id", "", "id of the access key")
 	secretFlag(command, &file)
 	database.add(command)
+	address.add(command)
 
 	return command
 }
@@ -157,23 +166,28 @@ func (p *program) connectionFiles() *cobra.Command {
 
 func (p *program) connectionRekey() *cobra.Command {
 	var (
-		keyID, file, password string
-		command               *cobra.Command
+		keyID, file, password, token string
+		command                      *cobra.Command
 	)
 
-	command = p.onConnection("rekey", "Give a connection another access key or password, and try it", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
-		if password != "" {
-			secret, err := readSecret(command, password)
+	command = p.onConnection("rekey", "Give a connection another access key, password or token, and try it", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
+		if password != "" || token != "" {
+			secret, err := readSecret(command, password+token)
 			if err != nil {
 				return err
 			}
 
-			changed, err := api.Read[api.Connection](client.UpdateConnection(ctx, id, api.ConnectionChange{Password: &secret}))
+			change, what := api.ConnectionChange{Password: &secret}, "password"
+			if token != "" {
+				change, what = api.ConnectionChange{Token: &secret}, "token"
+			}
+
+			changed, err := api.Read[api.Connection](client.UpdateConnection(ctx, id, change))
 			if err != nil {
 				return err
 			}
 
-			return p.done("The connection %s works with the new password.", changed.Name)
+			return p.done("The connection %s works with the new %s.", changed.Name, what)
 		}
 
 		secret, err := readSecret(command, file)
@@ -189,7 +203,9 @@ func (p *program) connectionRekey() *cobra.Command {
 		return p.done("The connection %s works with the new access key.", changed.Name)
 	})
 	command.Flags().StringVar(&keyID, "access-key-id", "", "id of the access key")
-	command.Flags().StringVar(&password, "password-file", "", "file with the password of a database; - reads it from the standard input")
+	command.Flags().StringVar(&password, "password-file", "", "file with the password of a database or of addresses; - reads it from the standard input")
+	command.Flags().StringVar(&token, "token-file", "", "file with the token of addresses; - reads it from the standard input")
+	command.MarkFlagsMutuallyExclusive("access-key-id", "password-file", "token-file")
 	secretFlag(command, &file)
 
 	return command

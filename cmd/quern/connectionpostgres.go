@@ -22,7 +22,7 @@ func (f *postgresFlags) add(command *cobra.Command) {
 	flags.StringVar(&f.settings.Host, "postgres-host", "", "host of a PostgreSQL server, instead of --endpoint")
 	flags.Int32Var(&f.port, "postgres-port", 5432, "port of the server")
 	flags.StringVar(&f.settings.Database, "database", "", "name of the database")
-	flags.StringVar(&f.settings.User, "user", "", "user of the database; one that only reads is enough")
+	flags.StringVar(&f.settings.User, "user", "", "user of the database, one that only reads is enough; or of --url")
 	flags.StringVar(&f.file, "password-file", "-", "file with the password of the user; - reads it from the standard input")
 	flags.StringVar(&f.mode, "ssl-mode", string(api.VerifyFull), "verify-full, or disable in a network that the operator allows")
 }
@@ -41,6 +41,8 @@ func leadsTo(c api.Connection) string {
 		return strings.TrimSuffix(strings.TrimRight(c.S3.Endpoint, "/")+"/"+c.S3.Bucket+"/"+c.S3.Prefix, "/")
 	case c.Postgresql != nil:
 		return fmt.Sprintf("%s@%s:%d/%s", c.Postgresql.User, c.Postgresql.Host, c.Postgresql.Port, c.Postgresql.Database)
+	case c.HTTPS != nil:
+		return c.HTTPS.BaseURL
 	default:
 		return ""
 	}

@@ -104,6 +104,7 @@ func (p *program) printOpen(of api.Source) {
 func (p *program) sourceAdd() *cobra.Command {
 	var (
 		from, prefix, pattern string
+		paths                 []string
 		wish                  uploadWish
 		rows                  rowsFlags
 		texts                 = map[string]*string{}
@@ -136,6 +137,10 @@ func (p *program) sourceAdd() *cobra.Command {
 		}
 		wanted.Changed, wanted.Deleted = policy.read()
 
+		if len(paths) > 0 {
+			wanted.Paths = &paths
+		}
+
 		if wanted.Schedule, err = timing.read("quern source add"); err != nil {
 			return err
 		}
@@ -163,6 +168,7 @@ func (p *program) sourceAdd() *cobra.Command {
 	flags.StringVar(&from, "connection", "", "name or id of the connection")
 	flags.StringVar(&prefix, "prefix", "", "only files whose paths begin with this")
 	flags.StringVar(&pattern, "pattern", "", "only files that match this, such as '*.csv'; without / it is compared with the last part of the path")
+	pathFlag(command, &paths)
 	timing.flags(command)
 	policy.add(command)
 	wish.flags(command, texts)

@@ -123,8 +123,12 @@ func (a *application) check(file configuration) error {
 
 	for _, wanted := range file.Connections {
 		key := strings.ToLower(wanted.Name)
-		if wanted.Name == "" || seen[key] || (wanted.S3 == nil) == (wanted.Postgresql == nil) {
-			return usageError{fmt.Errorf("the connection %q must have a name of its own, and either s3 or postgresql", a.out.clean(wanted.Name)), applyCommand}
+		if wanted.Name == "" || seen[key] || wanted.kinds() != 1 {
+			return usageError{fmt.Errorf("the connection %q must have a name of its own, and one of s3, postgresql and https", a.out.clean(wanted.Name)), applyCommand}
+		}
+
+		if err := wanted.valid(); err != nil {
+			return usageError{fmt.Errorf("the connection %q: %w", a.out.clean(wanted.Name), err), applyCommand}
 		}
 
 		seen[key], known[key] = true, true
@@ -135,7 +139,7 @@ func (a *application) check(file configuration) error {
 				continue
 			}
 
-			if _, err := a.secret(wanted.Name); err != nil {
+			if _, err := a.secret(wanted); err != nil {
 				return err
 			}
 
@@ -213,8 +217,13 @@ func (a *application) differences(wanted sourceEntry) ([]difference, error) {
 	return differences(is, wanted), nil
 }
 
-// secret returns the secret of a connection that is to be made.
-func (a *application) secret(name string) (string, error) {
+// secret returns the secret of a connection that is to be made, and an empty text if it needs none.
+func (a *application) secret(wanted connectionEntry) (string, error) {
+	if !wanted.hasSecret() {
+		return "", nil
+	}
+
+	name := wanted.Name
 	if path, isGiven := a.secrets[strings.ToLower(name)]; isGiven {
 		text, err := os.ReadFile(path)
 
@@ -271,7 +280,7 @@ func (a *application) connection(ctx context.Context, wanted connectionEntry) er
 		return a.tell("connection", wanted.Name, "made", nil)
 	}
 
-	secret, err := a.secret(wanted.Name)
+	secret, err := a.secret(wanted)
 	if err != nil {
 		return err
 	}
@@ -283,6 +292,15 @@ func (a *application) connection(ctx context.Context, wanted connectionEntry) er
 		body.Kind, body.S3 = api.S3, &api.NewS3Settings{
 			Endpoint: wanted.S3.Endpoint, Region: wanted.S3.Region, Bucket: wanted.S3.Bucket, Prefix: given[string](wanted.S3.Prefix), PathStyle: &wanted.S3.PathStyle,
 			AccessKeyID: wanted.S3.AccessKeyID, SecretAccessKey: secret,
+		}
+	case wanted.HTTPS != nil:
+		body.Kind, body.HTTPS = api.HTTPS, &api.NewHTTPSSettings{BaseURL: wanted.HTTPS.BaseURL, User: wanted.HTTPS.User, CaCertificate: wanted.HTTPS.CaCertificate}
+
+		switch wanted.HTTPS.Auth {
+		case api.Bearer:
+			body.HTTPS.Token = &secret
+		case api.Basic:
+			body.HTTPS.Password = &secret
 		}
 	default:
 		body.Kind, body.Postgresql = api.Postgresql, &api.NewPostgresSettings{
@@ -337,6 +355,8 @@ func (e sourceEntry) change(differ []difference) (change api.SourceChange) {
 			change.Prefix = &e.Prefix
 		case "pattern":
 			change.Pattern = &e.Pattern
+		case "paths":
+			change.Paths = &e.Paths
 		case "changed":
 			change.Changed = new(api.SourceChangedFiles(e.Changed))
 		case "deleted":
@@ -391,6 +411,10 @@ func (a *application) makeSource(ctx context.Context, wanted sourceEntry) error 
 		Name: wanted.Name, ConnectionID: connection.ID, Username: &at.owner, Namespace: at.namespace, DatasetName: at.dataset, Prefix: given[string](wanted.Prefix),
 		Pattern: given[string](wanted.Pattern), Options: wanted.Options, Accept: doubtCodes(wanted.Accept), Changed: given[api.SourceChangedFiles](wanted.Changed),
 		Deleted: given[api.SourceDeletedFiles](wanted.Deleted), Postgresql: wanted.Postgresql, Schedule: wanted.schedule(),
+	}
+
+	if len(wanted.Paths) > 0 {
+		body.Paths = &wanted.Paths
 	}
 
 	made, err := api.Read[api.Source](a.client.CreateSource(ctx, nil, body))

@@ -23,6 +23,11 @@ func (f *policyFlags) read() (changed *api.SourceChangedFiles, deleted *api.Sour
 	return given[api.SourceChangedFiles](f.changed), given[api.SourceDeletedFiles](f.deleted)
 }
 
+// pathFlag adds the flag for the files of a source of addresses. A comma is a part of an address.
+func pathFlag(command *cobra.Command, paths *[]string) {
+	command.Flags().StringArrayVar(paths, "path", nil, "file of a connection to addresses, relative to its address, such as 2026/orders.csv; repeat it for all files")
+}
+
 func doubtCodes(accept []string) *[]api.DoubtCode {
 	if len(accept) == 0 {
 		return nil
@@ -39,6 +44,7 @@ func doubtCodes(accept []string) *[]api.DoubtCode {
 func (p *program) sourceChange() *cobra.Command {
 	var (
 		prefix, pattern string
+		paths           []string
 		policy          policyFlags
 		wish            uploadWish
 		texts           = map[string]*string{}
@@ -61,12 +67,16 @@ func (p *program) sourceChange() *cobra.Command {
 			change.Pattern = &pattern
 		}
 
+		if len(paths) > 0 {
+			change.Paths = &paths
+		}
+
 		if wish.options != (api.IngestionOptions{}) {
 			change.Options = &wish.options
 		}
 
 		if change == (api.SourceChange{}) {
-			return usageError{errors.New("nothing to change: give --changed, --deleted, --prefix, --pattern, --accept or an option such as --delimiter"), "quern source change"}
+			return usageError{errors.New("nothing to change: give --changed, --deleted, --prefix, --pattern, --path, --accept or an option such as --delimiter"), "quern source change"}
 		}
 
 		if _, err := api.Read[api.Source](client.UpdateSource(ctx, id, change)); err != nil {
@@ -80,6 +90,7 @@ accepted doubts are for files that are loaded from now on. The options together 
 	flags := command.Flags()
 	flags.StringVar(&prefix, "prefix", "", "only files whose paths begin with this; empty for all")
 	flags.StringVar(&pattern, "pattern", "*", "only files that match this, such as '*.csv'; * for all")
+	pathFlag(command, &paths)
 	policy.add(command)
 	wish.flags(command, texts)
 

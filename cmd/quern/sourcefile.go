@@ -25,6 +25,7 @@ type connectionEntry struct {
 	Name       string                `json:"name"`
 	S3         *api.S3Settings       `json:"s3,omitempty"`
 	Postgresql *api.PostgresSettings `json:"postgresql,omitempty"`
+	HTTPS      *api.HTTPSSettings    `json:"https,omitempty"`
 }
 
 type sourceEntry struct {
@@ -34,6 +35,7 @@ type sourceEntry struct {
 	Postgresql *api.NewPostgresRows  `json:"postgresql,omitempty"`
 	Prefix     string                `json:"prefix,omitempty"`
 	Pattern    string                `json:"pattern,omitempty"`
+	Paths      []string              `json:"paths,omitempty"`
 	Options    *api.IngestionOptions `json:"options,omitempty"`
 	Accept     []string              `json:"accept,omitempty"`
 	Changed    string                `json:"changed,omitempty"`
@@ -43,7 +45,7 @@ type sourceEntry struct {
 }
 
 func connectionEntryOf(c api.Connection) connectionEntry {
-	return connectionEntry{Name: c.Name, S3: c.S3, Postgresql: c.Postgresql}
+	return connectionEntry{Name: c.Name, S3: c.S3, Postgresql: c.Postgresql, HTTPS: c.HTTPS}
 }
 
 // normal fills in what the service does for settings that are left out.
@@ -67,7 +69,49 @@ func (e connectionEntry) normal() connectionEntry {
 		e.Postgresql = &database
 	}
 
+	if e.HTTPS != nil {
+		address := *e.HTTPS
+		address.BaseURL = strings.TrimRight(address.BaseURL, "/") + "/"
+
+		switch {
+		case address.Auth != "":
+		case address.User != nil:
+			address.Auth = api.Basic
+		default:
+			address.Auth = api.None
+		}
+
+		e.HTTPS = &address
+	}
+
 	return e
+}
+
+// valid returns an error for settings that no connection has.
+func (e connectionEntry) valid() error {
+	if e.HTTPS == nil {
+		return nil
+	}
+
+	if auth := e.normal().HTTPS.Auth; !auth.Valid() || (auth == api.Basic) != (e.HTTPS.User != nil) {
+		return errors.New("auth must be none, bearer or basic, and only basic has a user")
+	}
+
+	return nil
+}
+
+// hasSecret reports whether the connection needs a secret.
+func (e connectionEntry) hasSecret() bool { return e.HTTPS == nil || e.normal().HTTPS.Auth != api.None }
+
+// kinds returns how many kinds have settings.
+func (e connectionEntry) kinds() (count int) {
+	for _, has := range []bool{e.S3 != nil, e.Postgresql != nil, e.HTTPS != nil} {
+		if has {
+			count++
+		}
+	}
+
+	return count
 }
 
 // sourceEntryOf returns the configuration of a source. connections are names by id.
@@ -79,6 +123,10 @@ func sourceEntryOf(s api.Source, connections map[string]string) sourceEntry {
 
 	if s.Accept != nil {
 		e.Accept = *s.Accept
+	}
+
+	if s.Paths != nil {
+		e.Prefix, e.Pattern, e.Paths = "", "", *s.Paths
 	}
 
 	if s.Postgresql == nil {
@@ -125,7 +173,7 @@ func (e sourceEntry) normal(self string) (sourceEntry, error) {
 	}
 
 	for place, otherwise := range map[*string]string{&e.Pattern: "*", &e.Changed: "keep", &e.Deleted: "keep"} {
-		if *place == "" {
+		if *place == "" && (place != &e.Pattern || len(e.Paths) == 0) {
 			*place = otherwise
 		}
 	}

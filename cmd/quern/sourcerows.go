@@ -68,6 +68,8 @@ func (f *rowsFlags) read() (*api.NewPostgresRows, error) {
 // loaded returns what a source loads, for people.
 func loaded(s api.Source) string {
 	switch {
+	case s.Paths != nil:
+		return strings.Join(*s.Paths, ", ")
 	case s.Postgresql == nil:
 		return s.Prefix + s.Pattern
 	case s.Postgresql.Table != nil && s.Postgresql.Schema != nil:

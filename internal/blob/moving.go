@@ -18,6 +18,11 @@ type moving struct {
 	stalled time.Duration // longest wait for the next bytes of the answer
 }
 
+// Moving returns a transport that ends a request if no answer begins, or no byte of it comes, for some time.
+func Moving(next http.RoundTripper, begins, stalled time.Duration) http.RoundTripper {
+	return moving{next, begins, stalled}
+}
+
 var errSilent = fmt.Errorf("the store did not respond: %w", os.ErrDeadlineExceeded)
 
 func (m moving) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -92,7 +97,8 @@ func (r receiving) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.silent.Stop()
 
-	if cause := context.Cause(r.ctx); err != nil && err != io.EOF && cause != nil { //nolint:errorlint // io.Reader returns io.EOF itself
+	// Also instead of io.EOF: a server that notices that the request has ended may end its answer as if it were whole.
+	if cause := context.Cause(r.ctx); err != nil && cause != nil {
 		err = cause
 	}
 

@@ -52,6 +52,7 @@ func New(c Config) *Connections {
 const (
 	KindS3       = "s3"
 	KindPostgres = "postgresql"
+	KindHTTPS    = "https"
 )
 
 // Connection is another system, with what is needed to read from it.
@@ -62,6 +63,7 @@ type Connection struct {
 	Kind      string
 	S3        S3
 	Postgres  Postgres
+	HTTPS     HTTPS
 	Problem   string // of the last test; empty if it worked
 	TestedAt  time.Time
 	CreatedAt time.Time
@@ -88,7 +90,8 @@ type Want struct {
 	Kind     string
 	S3       S3
 	Postgres Postgres
-	Secret   string
+	HTTPS    HTTPS
+	Secret   string // empty if there is none
 	Once     auth.Once
 }
 
@@ -117,8 +120,11 @@ func (c *Connections) enabled() error {
 var buckets = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 func (c *Connections) check(want Want) error {
-	if want.Kind == KindPostgres {
+	switch want.Kind {
+	case KindPostgres:
 		return c.checkPostgres(want.Postgres)
+	case KindHTTPS:
+		return c.checkHTTPS(want.HTTPS, want.Secret)
 	}
 
 	if !buckets.MatchString(want.S3.Bucket) {
@@ -145,7 +151,7 @@ func (c *Connections) Create(ctx context.Context, who auth.Principal, want Want)
 	}
 
 	now := c.now()
-	draft := Connection{Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Kind: want.Kind, S3: want.S3, Postgres: want.Postgres, TestedAt: now, CreatedAt: now}
+	draft := Connection{Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Kind: want.Kind, S3: want.S3, Postgres: want.Postgres, HTTPS: want.HTTPS.normal(), TestedAt: now, CreatedAt: now}
 
 	if draft.secret, err = c.Keys.seal(draft.Account, draft.ID, []byte(want.Secret)); err != nil {
 		return Connection{}, err
@@ -269,6 +275,7 @@ type Change struct {
 	Name     *string
 	Keys     *AccessKey
 	Password *string
+	Token    *string
 }
 
 // AccessKey is a pair of credentials of an S3 store.
@@ -277,16 +284,31 @@ type AccessKey struct{ ID, Secret string }
 // secret returns the new secret for a connection, and nil if it stays.
 func (change Change) secret(of *Connection) (*string, error) {
 	switch {
-	case change.Keys == nil && change.Password == nil:
+	case change.Keys == nil && change.Password == nil && change.Token == nil:
 		return nil, nil //nolint:nilnil // nothing changes
-	case of.Kind == KindPostgres && change.Password != nil && change.Keys == nil:
+	case (of.Kind == KindPostgres || of.Kind == KindHTTPS && of.HTTPS.Auth == Basic) && change.Password != nil && change.Keys == nil && change.Token == nil:
 		return change.Password, nil
-	case of.Kind == KindS3 && change.Keys != nil && change.Password == nil:
+	case of.Kind == KindHTTPS && of.HTTPS.Auth == Bearer && change.Token != nil && change.Keys == nil && change.Password == nil:
+		return change.Token, checkToken(of.HTTPS, *change.Token)
+	case of.Kind == KindS3 && change.Keys != nil && change.Password == nil && change.Token == nil:
 		of.S3.AccessKeyID = change.Keys.ID
 
 		return &change.Keys.Secret, nil
 	default:
-		return nil, fault.New(fault.ValidationFailed, "A connection of the kind s3 has accessKeyId and secretAccessKey, one of the kind postgresql has password.")
+		return nil, fault.New(fault.ValidationFailed,
+			"A connection of the kind s3 has accessKeyId and secretAccessKey, one of the kind postgresql has password, and one of the kind https has what it was made with: token or password.")
+	}
+}
+
+// field is the field with the new secret.
+func (change Change) field() string {
+	switch {
+	case change.Password != nil:
+		return "password"
+	case change.Token != nil:
+		return "token"
+	default:
+		return "secretAccessKey"
 	}
 }
 
@@ -312,7 +334,7 @@ func (c *Connections) Update(ctx context.Context, who auth.Principal, id uuid.UU
 		}
 
 		if found.Problem = c.try(ctx, found, *secret); found.Problem != "" {
-			return Connection{}, fault.Invalid(map[string]string{KindS3: "secretAccessKey", KindPostgres: "password"}[found.Kind], found.Told())
+			return Connection{}, fault.Invalid(change.field(), found.Told())
 		}
 
 		if sealed, err = c.Keys.seal(found.Account, found.ID, []byte(*secret)); err != nil {
@@ -425,7 +447,7 @@ func (c *Connections) Open(ctx context.Context, who auth.Principal, id uuid.UUID
 	}
 
 	if found.Kind != KindS3 {
-		return nil, nil, fault.New(fault.ValidationFailed, "The connection is not to an S3 store: it has no files.")
+		return nil, nil, fault.New(fault.ValidationFailed, "The connection is not to an S3 store: it has no list of files.")
 	}
 
 	secret, err := c.Keys.open(found.secret, found.Account, found.ID)

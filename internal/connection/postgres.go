@@ -41,11 +41,14 @@ const ProblemVersion = "version"
 
 // Told returns the sentence for the problem of a connection.
 func (c Connection) Told() string {
-	if c.Kind == KindPostgres {
+	switch c.Kind {
+	case KindPostgres:
 		return toldPostgres(c.Problem)
+	case KindHTTPS:
+		return toldHTTPS(c.Problem)
+	default:
+		return Told(c.Problem)
 	}
-
-	return Told(c.Problem)
 }
 
 func toldPostgres(problem string) string {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 
 	"quern.dev/quern/internal/blob"
@@ -85,7 +87,7 @@ func Problem(err error) string {
 		return ProblemMissing
 	case errors.As(err, &refusal):
 		return ProblemAnswer
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return ProblemTimeout
 	case fault.Is(err, fault.Unavailable):
 		return ProblemConnect
@@ -128,28 +130,38 @@ func portOf(scheme, port string) string {
 	}
 }
 
-// checkEndpoint returns ValidationFailed for an address that is not used.
-func (c *Connections) checkEndpoint(text string) error {
-	const field = "s3.endpoint"
-
+// checkAddress returns ValidationFailed for an address to which no connection is made.
+func (c *Connections) checkAddress(field, text string) (*url.URL, error) {
 	address, err := url.Parse(text)
 
 	switch {
 	case err != nil || address.Hostname() == "" || address.Opaque != "":
-		return fault.Invalid(field, "is not an address such as https://s3.eu-central-1.amazonaws.com")
+		return nil, fault.Invalid(field, "is not an address such as https://s3.eu-central-1.amazonaws.com")
 	case address.Scheme != "https" && (address.Scheme != "http" || len(c.Allowed) == 0):
-		return fault.Invalid(field, "must begin with https://")
-	case address.User != nil || address.RawQuery != "" || address.ForceQuery || address.Fragment != "" || strings.Trim(address.Path, "/") != "":
-		return fault.Invalid(field, "must have only a host and a port; the bucket and the prefix have fields of their own")
+		return nil, fault.Invalid(field, "must begin with https://")
+	case address.User != nil || address.RawQuery != "" || address.ForceQuery || address.Fragment != "":
+		return nil, fault.Invalid(field, "must not have a user, a query or a fragment")
 	case !c.hosts.allow(address):
-		return fault.Invalid(field, Told(ProblemHost))
+		return nil, fault.Invalid(field, Told(ProblemHost))
 	}
 
 	if literal, err := netip.ParseAddr(address.Hostname()); err == nil && !c.policy.Permits(literal) {
-		return fault.Invalid(field, Told(ProblemAddress))
+		return nil, fault.Invalid(field, Told(ProblemAddress))
 	}
 
-	return nil
+	return address, nil
+}
+
+// checkEndpoint returns ValidationFailed for an address of a store that is not used.
+func (c *Connections) checkEndpoint(text string) error {
+	const field = "s3.endpoint"
+
+	address, err := c.checkAddress(field, text)
+	if err == nil && strings.Trim(address.Path, "/") != "" {
+		err = fault.Invalid(field, "must have only a host and a port; the bucket and the prefix have fields of their own")
+	}
+
+	return err
 }
 
 // maxAnswer is the largest answer without the content of a file: 1,000 keys of 1 KiB, escaped, and their attributes.
@@ -173,6 +185,23 @@ type limited struct {
 	io.Closer
 }
 
+// guarded returns a transport that connects only to these hosts, at the port of the address, and only to addresses that the policy permits.
+func (c *Connections) guarded(address *url.URL, hosts ...string) *http.Transport {
+	port := portOf(address.Scheme, address.Port())
+	dialer := &net.Dialer{Timeout: c.Timeout, Control: c.policy.Control(address.Scheme == "http")}
+	guarded := c.Transport.Clone()
+	guarded.Proxy, guarded.TLSHandshakeTimeout, guarded.ResponseHeaderTimeout, guarded.MaxResponseHeaderBytes = nil, c.Timeout, c.Timeout, 64<<10
+	guarded.DialContext = func(ctx context.Context, network, to string) (net.Conn, error) {
+		if !slices.ContainsFunc(hosts, func(host string) bool { return to == net.JoinHostPort(host, port) }) {
+			return nil, errHost
+		}
+
+		return dialer.DialContext(ctx, network, to)
+	}
+
+	return guarded
+}
+
 // store returns the client of an S3 connection. The caller must call done when it is no longer needed.
 func (c *Connections) store(found Connection, secret string) (store *blob.Store, done func(), err error) {
 	address, err := url.Parse(found.S3.Endpoint)
@@ -185,17 +214,7 @@ func (c *Connections) store(found Connection, secret string) (store *blob.Store,
 		return nil, nil, errHost
 	}
 
-	own := net.JoinHostPort(address.Hostname(), portOf(address.Scheme, address.Port()))
-	dialer := &net.Dialer{Timeout: c.Timeout, Control: c.policy.Control(address.Scheme == "http")}
-	guarded := c.Transport.Clone()
-	guarded.Proxy, guarded.TLSHandshakeTimeout, guarded.ResponseHeaderTimeout, guarded.MaxResponseHeaderBytes = nil, c.Timeout, c.Timeout, 64<<10
-	guarded.DialContext = func(ctx context.Context, network, to string) (net.Conn, error) {
-		if to != own && to != found.S3.Bucket+"."+own {
-			return nil, errHost
-		}
-
-		return dialer.DialContext(ctx, network, to)
-	}
+	guarded := c.guarded(address, address.Hostname(), found.S3.Bucket+"."+address.Hostname())
 
 	store, err = blob.New(blob.Config{
 		Endpoint: found.S3.Endpoint, Region: found.S3.Region, Bucket: found.S3.Bucket, Prefix: found.S3.Prefix, AccessKey: found.S3.AccessKeyID, SecretKey: secret,
@@ -211,8 +230,11 @@ func (c *Connections) store(found Connection, secret string) (store *blob.Store,
 
 // try makes a real call to the other side, and returns the problem.
 func (c *Connections) try(ctx context.Context, found Connection, secret string) string {
-	if found.Kind == KindPostgres {
+	switch found.Kind {
+	case KindPostgres:
 		return c.tryPostgres(ctx, found.Postgres, secret)
+	case KindHTTPS:
+		return c.tryHTTPS(ctx, found.HTTPS, secret)
 	}
 
 	store, done, err := c.store(found, secret)

@@ -35,20 +35,26 @@ func scan(row pgx.CollectableRow) (c Connection, err error) {
 		return Connection{}, err
 	}
 
-	if c.Kind == KindPostgres {
+	switch c.Kind {
+	case KindPostgres:
 		return c, json.Unmarshal(settings, &c.Postgres)
+	case KindHTTPS:
+		return c, json.Unmarshal(settings, &c.HTTPS)
+	default:
+		return c, json.Unmarshal(settings, &c.S3)
 	}
-
-	return c, json.Unmarshal(settings, &c.S3)
 }
 
 // settings are those of the kind of the connection.
 func (c Connection) settings() any {
-	if c.Kind == KindPostgres {
+	switch c.Kind {
+	case KindPostgres:
 		return c.Postgres
+	case KindHTTPS:
+		return c.HTTPS
+	default:
+		return c.S3
 	}
-
-	return c.S3
 }
 
 func first(rows pgx.Rows, err error) (*Connection, error) {

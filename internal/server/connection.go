@@ -50,13 +50,18 @@ func readConnection(body api.NewConnection) (connection.Want, error) {
 	want := connection.Want{Name: body.Name, Kind: string(body.Kind)}
 
 	switch {
-	case body.Kind == api.S3 && body.S3 != nil && body.Postgresql == nil:
+	case body.Kind == api.S3 && body.S3 != nil && body.Postgresql == nil && body.HTTPS == nil:
 		want.Secret = body.S3.SecretAccessKey
 		want.S3 = connection.S3{
 			Endpoint: body.S3.Endpoint, Region: body.S3.Region, Bucket: body.S3.Bucket, Prefix: value(body.S3.Prefix), PathStyle: body.S3.PathStyle != nil && *body.S3.PathStyle,
 			AccessKeyID: body.S3.AccessKeyID,
 		}
-	case body.Kind == api.Postgresql && body.Postgresql != nil && body.S3 == nil:
+	case body.Kind == api.HTTPS && body.HTTPS != nil && body.S3 == nil && body.Postgresql == nil:
+		var err error
+		if want.HTTPS, want.Secret, err = readAddress(*body.HTTPS); err != nil {
+			return connection.Want{}, err
+		}
+	case body.Kind == api.Postgresql && body.Postgresql != nil && body.S3 == nil && body.HTTPS == nil:
 		want.Secret = body.Postgresql.Password
 		want.Postgres = connection.Postgres{
 			Host: body.Postgresql.Host, Port: connection.PostgresPort, Database: body.Postgresql.Database, User: body.Postgresql.User, SSLMode: connection.VerifyFull,
@@ -76,6 +81,26 @@ func readConnection(body api.NewConnection) (connection.Want, error) {
 	return want, nil
 }
 
+// readAddress fails unless the settings have a token, a user with a password, or neither.
+func readAddress(body api.NewHTTPSSettings) (settings connection.HTTPS, secret string, err error) {
+	settings = connection.HTTPS{BaseURL: body.BaseURL, Auth: connection.NoAuth, User: value(body.User), CA: value(body.CaCertificate)}
+
+	switch {
+	case body.Token == nil && body.User == nil && body.Password == nil:
+		return settings, "", nil
+	case body.Token != nil && body.User == nil && body.Password == nil:
+		settings.Auth = connection.Bearer
+
+		return settings, *body.Token, nil
+	case body.Token == nil && body.User != nil && body.Password != nil:
+		settings.Auth = connection.Basic
+
+		return settings, *body.Password, nil
+	default:
+		return settings, "", fault.Invalid("https", "must have either token, or user and password, or none of them")
+	}
+}
+
 func (h handlers) GetConnection(ctx context.Context, request api.GetConnectionRequestObject) (api.GetConnectionResponseObject, error) {
 	found, err := h.connections.Get(ctx, callOf(ctx).who, request.ConnectionID)
 
@@ -84,15 +109,15 @@ func (h handlers) GetConnection(ctx context.Context, request api.GetConnectionRe
 
 func (h handlers) UpdateConnection(ctx context.Context, request api.UpdateConnectionRequestObject) (api.UpdateConnectionResponseObject, error) {
 	body := request.Body
-	change := connection.Change{Name: body.Name, Password: body.Password}
+	change := connection.Change{Name: body.Name, Password: body.Password, Token: body.Token}
 
 	switch {
 	case body.AccessKeyID != nil && body.SecretAccessKey != nil:
 		change.Keys = &connection.AccessKey{ID: *body.AccessKeyID, Secret: *body.SecretAccessKey}
 	case body.AccessKeyID != nil || body.SecretAccessKey != nil:
 		return nil, fault.New(fault.ValidationFailed, "Give accessKeyId and secretAccessKey together.")
-	case body.Name == nil && body.Password == nil:
-		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give name, accessKeyId and secretAccessKey, or password.")
+	case body.Name == nil && body.Password == nil && body.Token == nil:
+		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give name, accessKeyId and secretAccessKey, password or token.")
 	}
 
 	changed, err := h.connections.Update(ctx, callOf(ctx).who, request.ConnectionID, change)
@@ -139,11 +164,16 @@ func showConnection(c connection.Connection) api.Connection {
 		ID: c.ID, Name: c.Name, Kind: api.ConnectionKind(c.Kind), TestedAt: c.TestedAt.UTC(), CreatedAt: c.CreatedAt.UTC(),
 	}
 
-	if c.Kind == connection.KindPostgres {
+	switch c.Kind {
+	case connection.KindPostgres:
 		shown.Postgresql = &api.PostgresSettings{
 			Host: c.Postgres.Host, Port: int32(c.Postgres.Port), Database: c.Postgres.Database, User: c.Postgres.User, SslMode: api.PostgresSSLMode(c.Postgres.SSLMode),
 		}
-	} else {
+	case connection.KindHTTPS:
+		shown.HTTPS = &api.HTTPSSettings{
+			BaseURL: c.HTTPS.BaseURL, Auth: api.HTTPSAuth(c.HTTPS.Auth), User: optionalText(c.HTTPS.User), CaCertificate: optionalText(c.HTTPS.CA),
+		}
+	default:
 		shown.S3 = &api.S3Settings{
 			Endpoint: c.S3.Endpoint, Region: c.S3.Region, Bucket: c.S3.Bucket, Prefix: c.S3.Prefix, PathStyle: c.S3.PathStyle, AccessKeyID: c.S3.AccessKeyID,
 		}

@@ -53,6 +53,10 @@ func (h handlers) CreateSource(ctx context.Context, request api.CreateSourceRequ
 		want.Schedule = readSchedule(*body.Schedule)
 	}
 
+	if body.Paths != nil {
+		want.Paths = *body.Paths
+	}
+
 	if body.Postgresql != nil {
 		want.Rows = readRowsOf(*body.Postgresql)
 	}
@@ -80,7 +84,7 @@ func (h handlers) UpdateSource(ctx context.Context, request api.UpdateSourceRequ
 	}
 
 	change := source.Change{
-		Active: body.Active, Prefix: body.Prefix, Pattern: body.Pattern, Changed: (*source.Policy)(body.Changed), Deleted: (*source.Policy)(body.Deleted),
+		Active: body.Active, Prefix: body.Prefix, Pattern: body.Pattern, Paths: body.Paths, Changed: (*source.Policy)(body.Changed), Deleted: (*source.Policy)(body.Deleted),
 	}
 	if body.Schedule != nil {
 		change.Schedule = new(readSchedule(*body.Schedule))
@@ -141,6 +145,10 @@ func showSource(s source.Source) api.Source {
 
 	if len(s.Accept) > 0 {
 		shown.Accept = &s.Accept
+	}
+
+	if len(s.Paths) > 0 {
+		shown.Paths = &s.Paths
 	}
 
 	if s.Rows != nil {

@@ -19,6 +19,7 @@ type Change struct {
 
 	// What and how a source of files loads. A run in progress continues as it began.
 	Prefix, Pattern  *string
+	Paths            *[]string // of a source of addresses, instead of prefix and pattern
 	Options          *ingest.Options
 	Changed, Deleted *Policy
 	Accept           *[]string // also of a source of rows
@@ -26,8 +27,23 @@ type Change struct {
 
 // apply changes what and how the source loads. It returns ValidationFailed for what its kind does not have.
 func (c Change) apply(to *Source) error {
-	if to.Rows != nil && (c.Prefix != nil || c.Pattern != nil || c.Options != nil || c.Changed != nil || c.Deleted != nil) {
-		return fault.New(fault.ValidationFailed, "The source loads rows of a database: prefix, pattern, options, changed and deleted are only for a source of files.")
+	if to.Rows != nil && (c.Prefix != nil || c.Pattern != nil || c.Paths != nil || c.Options != nil || c.Changed != nil || c.Deleted != nil) {
+		return fault.New(fault.ValidationFailed, "The source loads rows of a database: prefix, pattern, paths, options, changed and deleted are only for a source of files.")
+	}
+
+	hasPaths := len(to.Paths) > 0
+
+	switch {
+	case hasPaths && (c.Prefix != nil || c.Pattern != nil):
+		return fault.New(fault.ValidationFailed, "The source loads files behind addresses: it has paths, and prefix and pattern are only for a bucket.")
+	case !hasPaths && c.Paths != nil:
+		return fault.New(fault.ValidationFailed, "Only a source that loads files behind addresses has paths.")
+	case c.Paths != nil:
+		if err := checkPaths(*c.Paths); err != nil {
+			return err
+		}
+
+		to.Paths = *c.Paths
 	}
 
 	to.Prefix, to.Pattern, to.Options = or(c.Prefix, to.Prefix), or(c.Pattern, to.Pattern), or(c.Options, to.Options)

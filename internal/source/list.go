@@ -14,24 +14,31 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
+// object is a file as the other system has it now.
+type object struct {
+	blob.Object
+
+	validator connection.Validator // of an address
+}
+
 // list returns the files that the source wants, in the order of their paths, also those without any bytes.
-func (w *working) list(ctx context.Context) (listed []blob.Object, err error) {
+func (w *working) list(ctx context.Context) (listed []object, err error) {
 	last := ""
 
-	for object, err := range w.store.List(ctx, w.source.Prefix) {
+	for found, err := range w.bucket.List(ctx, w.source.Prefix) {
 		switch {
 		case err != nil:
 			return nil, connection.Failed(connection.Problem(err))
 		case len(listed) == maxListed:
 			return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("There are more than %d files. Use a longer prefix, and several sources.", maxListed))
-		case object.Key <= last: // a lying store may repeat itself
+		case found.Key <= last: // a lying store may repeat itself
 			continue
-		case object.ETag == "" || !w.source.wants(object.Key) || !utf8.ValidString(object.Key) || strings.ContainsRune(object.Key, 0):
+		case found.ETag == "" || !w.source.wants(found.Key) || !utf8.ValidString(found.Key) || strings.ContainsRune(found.Key, 0):
 			continue
 		}
 
-		last = object.Key
-		listed = append(listed, object)
+		last = found.Key
+		listed = append(listed, object{Object: found})
 	}
 
 	return listed, nil
@@ -39,9 +46,9 @@ func (w *working) list(ctx context.Context) (listed []blob.Object, err error) {
 
 // compared is what a run does about the files that were listed.
 type compared struct {
-	fresh      []blob.Object // to load
-	gone       []file        // whose rows are to be removed
-	isNoneLeft bool          // no file with any bytes was listed
+	fresh      []object // to load
+	gone       []file   // whose rows are to be removed
+	isNoneLeft bool     // no file with any bytes was listed
 }
 
 // findings are what a run tells for the first time.
@@ -52,8 +59,8 @@ type findings struct {
 	notes            []Note
 }
 
-func (n *findings) tell(f file, seen string, event Event, isActedUpon bool) {
-	f.seen = seen
+func (n *findings) tell(f file, found object, event Event, isActedUpon bool) {
+	f.seen, f.validator = found.ETag, found.validator
 	n.files = append(n.files, f)
 
 	switch event {
@@ -71,7 +78,7 @@ func (n *findings) tell(f file, seen string, event Event, isActedUpon bool) {
 }
 
 // compare returns what to do about the listed files. It tells about files that were loaded and are no longer the same.
-func (w *working) compare(ctx context.Context, known map[string]file, listed []blob.Object) (c compared, err error) {
+func (w *working) compare(ctx context.Context, known map[string]file, listed []object) (c compared, err error) {
 	var (
 		now     findings
 		missing = maps.Clone(known)
@@ -79,60 +86,86 @@ func (w *working) compare(ctx context.Context, known map[string]file, listed []b
 
 	c.isNoneLeft = true
 
-	for _, object := range listed {
-		f, isKnown := known[object.Key]
-		delete(missing, object.Key)
+	for _, found := range listed {
+		delete(missing, found.Key)
 
-		if object.Size == 0 {
-			now.empty++
-
-			if hasRows := isKnown && f.state != fileClaimed && f.state != fileRemoved; hasRows && f.seen != object.ETag {
-				now.tell(f, object.ETag, Emptied, false)
-			}
-
-			continue
+		if found.Size > 0 {
+			c.isNoneLeft = false
 		}
 
-		c.isNoneLeft = false
-		isNew := !isKnown || f.state == fileClaimed || f.state == fileStale || f.state == fileRemoved
-		isFresh := isNew || f.etag != object.ETag && (w.mayReplace(f) && f.state == fileFailed || w.source.Changed == Replace)
-
-		if isFresh {
-			c.fresh = append(c.fresh, object)
-		} else if f.state == fileFailed {
-			now.leftOut++
-		}
-
-		switch {
-		case isNew:
-		case f.seen != object.ETag && object.ETag == f.etag:
-			f.seen = f.etag // it is again what was loaded
-			now.files = append(now.files, f)
-		case f.seen != object.ETag:
-			now.tell(f, object.ETag, Changed, isFresh)
+		if w.look(&now, known[found.Key], found) {
+			c.fresh = append(c.fresh, found)
 		}
 	}
 
+	if c.gone, err = w.gone(ctx, &now, missing); err != nil {
+		return c, err
+	}
+
+	return c, w.record(ctx, func(tx postgres.Tx) error { return tellFiles(ctx, tx, w.run, now) })
+}
+
+// isFresh reports whether a content of a file must be loaded. f is what is known of the file.
+func (w *working) isFresh(f file, etag string) bool {
+	return f.isNew() || f.etag != etag && (w.mayReplace(f) && f.state == fileFailed || w.source.Changed == Replace)
+}
+
+// isNew reports whether the content of the file must be loaded, whatever it is.
+func (f file) isNew() bool {
+	return f.state == "" || f.state == fileClaimed || f.state == fileStale || f.state == fileRemoved
+}
+
+// look compares a file that is there with what is known of it, and reports whether it is to be loaded.
+func (w *working) look(now *findings, f file, found object) bool {
+	if found.Size == 0 {
+		now.empty++
+
+		if hasRows := f.state != "" && f.state != fileClaimed && f.state != fileRemoved; hasRows && f.seen != found.ETag {
+			now.tell(f, found, Emptied, false)
+		}
+
+		return false
+	}
+
+	isFresh := w.isFresh(f, found.ETag)
+	if !isFresh && f.state == fileFailed {
+		now.leftOut++
+	}
+
+	switch {
+	case f.isNew():
+	case f.seen != found.ETag && found.ETag != f.etag:
+		now.tell(f, found, Changed, isFresh)
+	case f.seen != found.ETag || f.validator != found.validator: // it is again what was loaded, or the server says in another way that it is
+		f.seen, f.validator = found.ETag, found.validator
+		now.files = append(now.files, f)
+	}
+
+	return isFresh
+}
+
+// gone returns the files whose rows are to be removed, of those that are known and were not found.
+func (w *working) gone(ctx context.Context, now *findings, missing map[string]file) (gone []file, err error) {
 	for _, key := range slices.Sorted(maps.Keys(missing)) {
 		f := missing[key]
 
 		switch {
-		case f.state == fileRemoved || !w.source.wants(key): // after a change of the prefix or the pattern, the file is none of the source
+		case f.state == fileRemoved || !w.source.wants(key): // after a change of what the source loads, the file is none of it
 			continue
 		case f.state == fileClaimed && !f.replaces:
 			if err := w.forget(ctx, f); err != nil {
-				return c, err
+				return nil, err
 			}
 
 			continue
 		case w.source.Deleted == Remove:
-			c.gone = append(c.gone, f)
+			gone = append(gone, f)
 		}
 
 		if f.seen != "" {
-			now.tell(f, "", Deleted, w.source.Deleted == Remove)
+			now.tell(f, object{}, Deleted, w.source.Deleted == Remove)
 		}
 	}
 
-	return c, w.record(ctx, func(tx postgres.Tx) error { return tellFiles(ctx, tx, w.run, now) })
+	return gone, nil
 }

@@ -39,12 +39,21 @@ type working struct {
 	run     Run
 	who     auth.Principal
 	dataset catalog.Dataset
-	store   *blob.Store
+
+	files  files
+	bucket *blob.Store     // of a source of a bucket
+	web    *connection.Web // of a source of addresses
 
 	loading []file // whose ingestions are in progress, oldest first
 	window  int    // how many may be
 
 	stops []stopError // files that somebody must decide about
+}
+
+// files reads the files of a connection.
+type files interface {
+	// Head returns NotFound for a file that is not there.
+	Head(ctx context.Context, path string) (blob.Object, error)
 }
 
 // file is a file that the source has claimed.
@@ -57,9 +66,10 @@ type file struct {
 	session   uuid.UUID
 	owner     uuid.UUID // account of the dataset
 	dataset   uuid.UUID
-	ingestion uuid.UUID // of a file that is removed: the id of the removal
-	origin    uuid.UUID // of all ingestions of this file
-	replaces  bool      // rows of an earlier content may be in the dataset
+	ingestion uuid.UUID            // of a file that is removed: the id of the removal
+	origin    uuid.UUID            // of all ingestions of this file
+	replaces  bool                 // rows of an earlier content may be in the dataset
+	validator connection.Validator // of the content that was told last; for an address
 }
 
 type fileState string
@@ -97,7 +107,7 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 		return w.complete(ctx, asked)
 	}
 
-	store, done, err := w.Connections.Open(ctx, w.who, w.source.Connection)
+	done, err := w.open(ctx)
 
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -107,8 +117,6 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 	}
 
 	defer done()
-
-	w.store = store
 
 	err = w.load(ctx)
 	if errors.As(err, new(stopError)) || errors.Is(err, errPaused) {
@@ -121,6 +129,30 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 	}
 
 	return w.complete(ctx, asked)
+}
+
+// open makes the client of the connection.
+func (w *working) open(ctx context.Context) (done func(), err error) {
+	if len(w.source.Paths) > 0 {
+		w.web, done, err = w.Connections.OpenHTTPS(ctx, w.who, w.source.Connection)
+		w.files = w.web
+
+		return done, err
+	}
+
+	w.bucket, done, err = w.Connections.Open(ctx, w.who, w.source.Connection)
+	w.files = w.bucket
+
+	return done, err
+}
+
+// failed returns the fault for a failure of the other side.
+func (w *working) failed(err error) error {
+	if w.web != nil {
+		return connection.FailedHTTPS(err)
+	}
+
+	return connection.Failed(connection.Problem(err))
 }
 
 // complete records that the run has ended, and that the dataset was up to date when the other system was asked.
@@ -200,6 +232,10 @@ func (w *working) load(ctx context.Context) error {
 		return err
 	}
 
+	if w.web != nil {
+		return w.loadPaths(ctx, known)
+	}
+
 	listed, err := w.list(ctx)
 	if err != nil {
 		return err
@@ -219,8 +255,8 @@ func (w *working) load(ctx context.Context) error {
 		return err
 	}
 
-	for _, object := range found.fresh {
-		if err := w.loadNew(ctx, object, known[object.Key]); err != nil {
+	for _, one := range found.fresh {
+		if err := w.loadNew(ctx, one, known[one.Key]); err != nil {
 			return err
 		}
 	}
@@ -285,23 +321,14 @@ func (w *working) continueAll(ctx context.Context, known map[string]file) (map[s
 }
 
 // loadNew loads the content of a file that no run has loaded. known is what earlier runs or attempts left of the file.
-func (w *working) loadNew(ctx context.Context, object blob.Object, known file) error {
-	for len(w.loading) >= w.window {
-		if err := w.settleOldest(ctx); err != nil {
-			return err
-		}
+func (w *working) loadNew(ctx context.Context, found object, known file) error {
+	if err := w.room(ctx); err != nil {
+		return err
 	}
 
-	f := known
-	if f.state != fileClaimed || f.etag != object.ETag || f.size != object.Size {
-		isOver, err := w.giveUp(ctx, known)
-		if err != nil {
-			return err
-		}
-
-		if f, err = w.claim(ctx, object, known, isOver); err != nil || f.state != fileClaimed {
-			return err
-		}
+	f, err := w.claimOnce(ctx, found, known)
+	if err != nil {
+		return err
 	}
 
 	isThere, err := w.receive(ctx, f)
@@ -309,6 +336,36 @@ func (w *working) loadNew(ctx context.Context, object blob.Object, known file) e
 		return err
 	}
 
+	return w.begin(ctx, f)
+}
+
+// room waits until another ingestion may begin.
+func (w *working) room(ctx context.Context) error {
+	for len(w.loading) >= w.window {
+		if err := w.settleOldest(ctx); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// claimOnce claims a file, unless an earlier attempt has claimed the same content.
+func (w *working) claimOnce(ctx context.Context, found object, known file) (file, error) {
+	if known.state == fileClaimed && known.etag == found.ETag && known.size == found.Size {
+		return known, nil
+	}
+
+	isOver, err := w.giveUp(ctx, known)
+	if err != nil {
+		return file{}, err
+	}
+
+	return w.claim(ctx, found, known, isOver)
+}
+
+// begin begins the ingestion of a file whose content was received.
+func (w *working) begin(ctx context.Context, f file) error {
 	f.state, f.owner, f.dataset, f.ingestion = fileLoading, w.dataset.Account, w.dataset.ID, uuid.Must(uuid.NewV7())
 	if err := w.record(ctx, func(tx postgres.Tx) error { return nameIngestion(ctx, tx, w.source, f) }); err != nil {
 		return err
@@ -324,8 +381,10 @@ func (w *working) loadNew(ctx context.Context, object blob.Object, known file) e
 }
 
 // claim records that the file is going to be loaded, together with the upload session that receives it. isOver says that the known content has never been loaded and never will be.
-func (w *working) claim(ctx context.Context, object blob.Object, known file, isOver bool) (file, error) {
-	f := file{path: object.Key, etag: object.ETag, seen: object.ETag, size: object.Size, state: fileClaimed, origin: known.origin, replaces: known.replaces}
+func (w *working) claim(ctx context.Context, found object, known file, isOver bool) (file, error) {
+	f := file{
+		path: found.Key, etag: found.ETag, seen: found.ETag, size: found.Size, state: fileClaimed, origin: known.origin, replaces: known.replaces, validator: found.validator,
+	}
 	if known.state == "" {
 		f.origin = uuid.New()
 	} else if known.state != fileClaimed && !isOver {
@@ -357,7 +416,7 @@ func (w *working) claim(ctx context.Context, object blob.Object, known file, isO
 
 // receive copies the content of a file into its upload session. It reports whether it is there: a file that is no longer what was listed is left to the next run.
 func (w *working) receive(ctx context.Context, f file) (bool, error) {
-	content, err := w.store.ReadVersion(ctx, f.path, f.etag)
+	content, err := w.bucket.ReadVersion(ctx, f.path, f.etag)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
 		return false, w.forget(ctx, f)
 	}
@@ -368,7 +427,12 @@ func (w *working) receive(ctx context.Context, f file) (bool, error) {
 
 	defer func() { _ = content.Close() }()
 
-	err = w.Uploads.Receive(ctx, w.who, f.session, remote{content})
+	return w.store(ctx, f, remote{content})
+}
+
+// store puts the content of a file into its upload session, as receive does.
+func (w *working) store(ctx context.Context, f file, content io.Reader) (bool, error) {
+	err := w.Uploads.Receive(ctx, w.who, f.session, content)
 	if fault.Is(err, fault.Conflict) || fault.Is(err, fault.InvalidState) { // another size than listed; or the session has expired
 		return false, w.forget(ctx, f)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
@@ -35,12 +34,12 @@ func (w *working) removeGone(ctx context.Context, gone []file, isNoneLeft bool) 
 	var confirmed []file
 
 	for _, f := range gone {
-		_, err := w.store.Head(ctx, f.path)
+		_, err := w.files.Head(ctx, f.path)
 
 		switch {
 		case fault.Is(err, fault.NotFound):
 		case err != nil:
-			return connection.Failed(connection.Problem(err))
+			return w.failed(err)
 		default:
 			continue // the list was not complete
 		}

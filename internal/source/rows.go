@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/google/uuid"
@@ -67,20 +66,34 @@ type load struct {
 	Ingestion uuid.UUID `json:"ingestion"`
 }
 
-// checkRows returns ValidationFailed for rows that cannot be loaded exactly. It asks the other side.
-func (s *Sources) checkRows(ctx context.Context, who auth.Principal, want *Want) error {
+// checkKind returns ValidationFailed for a request that does not fit the kind of the connection.
+func (s *Sources) checkKind(ctx context.Context, who auth.Principal, want *Want) error {
 	found, err := s.Connections.Get(ctx, who, want.Connection)
 	if err != nil {
 		return err
 	}
 
+	switch {
+	case found.Kind != connection.KindHTTPS && len(want.Paths) > 0:
+		return fault.Invalid("paths", "is only for a connection to addresses")
+	case found.Kind == connection.KindPostgres:
+		return s.checkRows(ctx, who, want)
+	case want.Rows != nil:
+		return fault.Invalid("postgresql", "is only for a connection to a database")
+	case found.Kind == connection.KindS3:
+		return nil
+	case want.Prefix != "" || want.Pattern != "*":
+		return fault.Invalid("prefix", "and pattern are only for a connection to a bucket; paths names the files")
+	default:
+		return checkPaths(want.Paths)
+	}
+}
+
+// checkRows returns ValidationFailed for rows that cannot be loaded exactly. It asks the other side.
+func (s *Sources) checkRows(ctx context.Context, who auth.Principal, want *Want) (err error) {
 	rows := want.Rows
 
-	switch isDatabase := found.Kind == connection.KindPostgres; {
-	case !isDatabase && rows == nil:
-		return nil
-	case !isDatabase:
-		return fault.Invalid("postgresql", "is only for a connection to a database")
+	switch {
 	case rows == nil:
 		return fault.Invalid("postgresql", "must say which rows of the database are loaded")
 	case want.Prefix != "" || want.Pattern != "*" || want.Changed != Keep || want.Deleted != Keep:
@@ -204,29 +217,25 @@ func (w *working) setLoad(ctx context.Context, l *load) error {
 
 // loadNewRows reads the rows that are new into a file, and loads it.
 func (w *working) loadNewRows(ctx context.Context) error {
-	// The rows wait in a file without a name: the transaction of the other side does not wait for our store, and nothing is left if this process dies.
-	file, err := os.CreateTemp(w.Ingest.Dir, "rows")
+	// The transaction of the other side does not wait for our store.
+	content, err := w.newScratch()
 	if err != nil {
 		return err
 	}
 
-	defer func() { _ = file.Close() }()
+	defer content.close()
 
-	if err := os.Remove(file.Name()); err != nil {
-		return err
-	}
-
-	found, err := w.readRows(ctx, w.Ingest.Folder.Writer(file))
+	found, err := w.readRows(ctx, content.Writer)
 	if err != nil || found.Rows == 0 && w.source.Rows.Mode == Growing {
 		return err
 	}
 
-	size, err := file.Seek(0, io.SeekCurrent)
+	size, err := content.file.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return err
 	}
 
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+	if err := content.rewind(); err != nil {
 		return err
 	}
 
@@ -235,7 +244,7 @@ func (w *working) loadNewRows(ctx context.Context) error {
 		return err
 	}
 
-	if err := w.Uploads.Receive(ctx, w.who, l.Session, file); err != nil {
+	if err := w.Uploads.Receive(ctx, w.who, l.Session, content.file); err != nil {
 		return err
 	}
 

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/audit"
-	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/postgres"
@@ -152,14 +151,14 @@ func (w *working) mayReplace(f file) bool { return w.source.Changed == Replace |
 
 // corrected gives up the ingestions that somebody must decide about if the file has another content now, which takes their place. It returns the files after this, and the reason
 // to stop if others are left.
-func (w *working) corrected(ctx context.Context, known map[string]file, listed []blob.Object) (map[string]file, error) {
+func (w *working) corrected(ctx context.Context, known map[string]file, listed []object) (map[string]file, error) {
 	stops := w.stops
 	w.stops = nil
 
 	for _, stopped := range stops {
 		f := known[stopped.path]
 
-		at, isListed := slices.BinarySearchFunc(listed, f.path, func(o blob.Object, path string) int { return strings.Compare(o.Key, path) })
+		at, isListed := slices.BinarySearchFunc(listed, f.path, func(o object, path string) int { return strings.Compare(o.Key, path) })
 		if !isListed || listed[at].Size == 0 || listed[at].ETag == f.etag || !w.mayReplace(f) {
 			w.stops = append(w.stops, stopped)
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,7 @@ type Source struct {
 	At         catalog.Path
 	Prefix     string
 	Pattern    string
+	Paths      []string // of a source of addresses; relative to that of the connection
 	Options    ingest.Options
 	Accept     []string // codes of doubts that do not stop the source
 	Changed    Policy   // what happens to the rows of a file that has changed: Keep or Replace
@@ -106,6 +108,10 @@ func (s Source) holder() auth.Holder { return auth.Holder{Account: s.Account, To
 
 // wants reports whether the source loads the file with this path.
 func (s Source) wants(file string) bool {
+	if len(s.Paths) > 0 {
+		return slices.Contains(s.Paths, file)
+	}
+
 	rest, below := strings.CutPrefix(file, s.Prefix)
 	if !below || strings.HasSuffix(file, "/") {
 		return false
@@ -122,6 +128,10 @@ func (s Source) wants(file string) bool {
 
 // nameOf returns the name of a file in its ingestion, which rows tell as their origin: the path below the folder of the prefix.
 func (s Source) nameOf(file string) string {
+	if len(s.Paths) > 0 {
+		file = connection.FileName(file)
+	}
+
 	if name := file[strings.LastIndex(s.Prefix, "/")+1:]; len(name) <= upload.MaxNameBytes {
 		return name
 	}
@@ -139,6 +149,7 @@ type Want struct {
 	At         catalog.Path
 	Prefix     string
 	Pattern    string
+	Paths      []string
 	Options    ingest.Options
 	Accept     []string
 	Changed    Policy
@@ -189,7 +200,7 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 		return Source{}, err
 	}
 
-	if err := s.checkRows(ctx, who, &want); err != nil {
+	if err := s.checkKind(ctx, who, &want); err != nil {
 		if fault.Is(err, fault.NotFound) {
 			err = fault.New(fault.NotFound, "You have no connection with this id. GET /connections lists yours.")
 		}
@@ -198,7 +209,7 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 	}
 
 	draft := Source{
-		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern,
+		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern, Paths: want.Paths,
 		Options: want.Options, Accept: want.Accept, Changed: want.Changed, Deleted: want.Deleted, Rows: want.Rows, Schedule: want.Schedule, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
 	}
 

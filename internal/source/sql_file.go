@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
@@ -14,11 +15,12 @@ import (
 
 const (
 	sqlSelectFiles = `
-		SELECT path, etag, seen, size, state, session_id, owner_id, dataset_id, ingestion_id, origin_id, replaces FROM source_files WHERE account_id = $1 AND source_id = $2`
+		SELECT path, etag, seen, size, state, session_id, owner_id, dataset_id, ingestion_id, origin_id, replaces, validator FROM source_files WHERE account_id = $1 AND source_id = $2`
 	sqlClaimFile = `
-		INSERT INTO source_files AS f (account_id, source_id, path, etag, seen, size, state, session_id, origin_id, replaces) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		INSERT INTO source_files AS f (account_id, source_id, path, etag, seen, size, state, session_id, origin_id, replaces, validator)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 		ON CONFLICT (account_id, source_id, path) DO UPDATE SET etag = excluded.etag, seen = excluded.seen, size = excluded.size, state = excluded.state,
-			session_id = excluded.session_id, ingestion_id = NULL, replaces = excluded.replaces
+			session_id = excluded.session_id, ingestion_id = NULL, replaces = excluded.replaces, validator = excluded.validator
 		WHERE f.origin_id = excluded.origin_id AND f.state NOT IN ('loading', 'removing')`
 	sqlForgetFile = `
 		DELETE FROM source_files WHERE account_id = $1 AND source_id = $2 AND path = $3 AND state = $4 AND session_id = $5 AND NOT replaces`
@@ -39,7 +41,7 @@ const (
 	sqlSelectOpen  = `
 		SELECT path, owner_id, dataset_id, ingestion_id FROM source_files
 		WHERE account_id = $1 AND source_id = $2 AND state IN ('loading', 'failed') ORDER BY state = 'failed', path LIMIT $3`
-	sqlTellFile = `UPDATE source_files SET seen = $4 WHERE account_id = $1 AND source_id = $2 AND path = $3`
+	sqlTellFile = `UPDATE source_files SET seen = $4, validator = $5 WHERE account_id = $1 AND source_id = $2 AND path = $3`
 )
 
 // selectFiles returns the files that a source has claimed, by path.
@@ -55,9 +57,10 @@ func selectFiles(ctx context.Context, q postgres.Querier, s Source) (map[string]
 		session, owner, dataset, ingestion *uuid.UUID
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&f.path, &f.etag, &f.seen, &f.size, &f.state, &session, &owner, &dataset, &ingestion, &f.origin, &f.replaces}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&f.path, &f.etag, &f.seen, &f.size, &f.state, &session, &owner, &dataset, &ingestion, &f.origin, &f.replaces, &f.validator}, func() error {
 		f.session, f.owner, f.dataset, f.ingestion = orNil(session), orNil(owner), orNil(dataset), orNil(ingestion)
 		list[f.path] = f
+		f.validator = connection.Validator{} // a field that is absent in JSON would stay
 
 		return nil
 	})
@@ -93,7 +96,7 @@ func exactlyOne(ctx context.Context, tx pgx.Tx, statement string, arguments ...a
 }
 
 func claimFile(ctx context.Context, tx pgx.Tx, s Source, f file) error {
-	return exactlyOne(ctx, tx, sqlClaimFile, s.Account, s.ID, f.path, f.etag, f.seen, f.size, f.state, optional(f.session), f.origin, f.replaces)
+	return exactlyOne(ctx, tx, sqlClaimFile, s.Account, s.ID, f.path, f.etag, f.seen, f.size, f.state, optional(f.session), f.origin, f.replaces, f.validator)
 }
 
 // forgetFile makes a file new again whose content was not submitted. A file with rows of an earlier content becomes stale instead.
@@ -184,7 +187,7 @@ func loadedFile(ctx context.Context, tx pgx.Tx, r Run, f file, made ingest.Inges
 func tellFiles(ctx context.Context, tx pgx.Tx, r Run, now findings) error {
 	batch := &pgx.Batch{}
 	for _, f := range now.files {
-		batch.Queue(sqlTellFile, r.account, r.source, f.path, f.seen)
+		batch.Queue(sqlTellFile, r.account, r.source, f.path, f.seen, f.validator)
 	}
 
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {

@@ -2795,8 +2795,8 @@ export interface paths {
         get: operations["listConnections"];
         put?: never;
         /**
-         * Connect to a bucket or a database from which data can be fetched
-         * @description Tries the connection first: lists the bucket, or connects to the database, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+         * Connect to a bucket, a database or an address from which data can be fetched
+         * @description Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
          *     Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
          *     it does not follow redirects. A user has at most 100 connections.
          */
@@ -2846,7 +2846,7 @@ export interface paths {
         put?: never;
         /**
          * Try a connection
-         * @description Lists the bucket, or connects to the database, now. `problem` says why that did not work; it is absent if it did.
+         * @description Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
          */
         post: operations["testConnection"];
         delete?: never;
@@ -2867,7 +2867,7 @@ export interface paths {
         };
         /**
          * List the files of a connection
-         * @description As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
+         * @description As the bucket has them now, in the order of their paths, which are relative to the prefix of the connection. Only for a bucket: other kinds have no list. Fails with UPSTREAM_UNAVAILABLE and the reason if the store does not answer.
          */
         get: operations["listConnectionFiles"];
         put?: never;
@@ -2898,6 +2898,8 @@ export interface paths {
          *
          *     With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
          *     loaded exactly.
+         *
+         *     With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
          *
          *     The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
          */
@@ -5243,7 +5245,7 @@ export interface components {
          * @description Kind of the other system, and name of the field with its settings. Later releases add kinds.
          * @enum {string}
          */
-        ConnectionKind: "s3" | "postgresql";
+        ConnectionKind: "s3" | "postgresql" | "https";
         /** @description Has the settings of its kind, and no others. */
         NewConnection: {
             /** @description Name of the connection, compared without case. */
@@ -5251,7 +5253,26 @@ export interface components {
             kind: components["schemas"]["ConnectionKind"];
             s3?: components["schemas"]["NewS3Settings"];
             postgresql?: components["schemas"]["NewPostgresSettings"];
+            https?: components["schemas"]["NewHttpsSettings"];
         };
+        /** @description Files behind addresses that begin with `baseUrl`. With `token`, or with `user` and `password`, or with neither. */
+        NewHttpsSettings: {
+            /** @description Such as https://data.example.com/exports/. A / at the end is added. Without TLS (http) only in networks that the operator allows. */
+            baseUrl: string;
+            /** @description Sent as `Authorization: Bearer`. Stored encrypted and never returned. */
+            token?: string | null;
+            /** @description Name of the user for basic authentication. Only together with password. */
+            user?: string | null;
+            /** @description Of the user. Stored encrypted and never returned. */
+            password?: string | null;
+            /** @description Certificates in PEM. The certificate of the server must be issued by one of them, or be one of them. If absent, by an authority that the service knows. Not a secret. */
+            caCertificate?: string | null;
+        };
+        /**
+         * @description `none`: without credentials. `bearer`: with a token. `basic`: with a user and a password.
+         * @enum {string}
+         */
+        HttpsAuth: "none" | "bearer" | "basic";
         NewPostgresSettings: {
             /** @description Name or address of the server. One host, no socket. */
             host: string;
@@ -5291,8 +5312,10 @@ export interface components {
             accessKeyId?: string | null;
             /** @description Only together with accessKeyId. */
             secretAccessKey?: string | null;
-            /** @description Of a connection to a database. */
+            /** @description Of a connection to a database, or to addresses with a user. */
             password?: string | null;
+            /** @description Of a connection to addresses with a token. */
+            token?: string | null;
         };
         /** @description Has the settings of its kind. */
         Connection: {
@@ -5302,6 +5325,7 @@ export interface components {
             kind: components["schemas"]["ConnectionKind"];
             s3?: components["schemas"]["S3Settings"];
             postgresql?: components["schemas"]["PostgresSettings"];
+            https?: components["schemas"]["HttpsSettings"];
             problem?: components["schemas"]["ConnectionProblem"];
             /**
              * Format: date-time
@@ -5326,6 +5350,12 @@ export interface components {
             database: string;
             user: string;
             sslMode: components["schemas"]["PostgresSSLMode"];
+        };
+        HttpsSettings: {
+            baseUrl: string;
+            auth: components["schemas"]["HttpsAuth"];
+            user?: string;
+            caCertificate?: string;
         };
         /** @description Why the last try did not work. */
         ConnectionProblem: {
@@ -5377,6 +5407,11 @@ export interface components {
             deleted?: components["schemas"]["SourceDeletedFiles"] | null;
             schedule?: components["schemas"]["NewSchedule"] | null;
             postgresql?: components["schemas"]["NewPostgresRows"];
+            /**
+             * @description Required with a connection to addresses, and only there: the files, each as an address relative to `baseUrl`, such as `2026/orders.csv` or `export.csv?year=2026`. Without
+             *     `..` and without a / at the beginning.
+             */
+            paths?: string[] | null;
         };
         /**
          * @description What happens if a loaded file has another content. `keep`, the default: its rows stay, and the run tells it. `replace`: the new content replaces the rows of the file, in one
@@ -5434,6 +5469,8 @@ export interface components {
             prefix?: string | null;
             /** @description As `prefix`. `*` for all files. */
             pattern?: string | null;
+            /** @description All files of a source of addresses. Files that are no longer in the list are left alone, as for `prefix`. */
+            paths?: string[] | null;
             /** @description All options, for files that are loaded from now on. */
             options?: components["schemas"]["IngestionOptions"] | null;
             accept?: components["schemas"]["AcceptedDoubts"];
@@ -5492,6 +5529,8 @@ export interface components {
             changed?: components["schemas"]["SourceChangedFiles"];
             deleted?: components["schemas"]["SourceDeletedFiles"];
             postgresql?: components["schemas"]["PostgresRows"];
+            /** @description Addresses of the files, relative to that of the connection. */
+            paths?: string[];
             status: components["schemas"]["SourceStatus"];
             /** @description Why the source is stopped. */
             reason?: string;

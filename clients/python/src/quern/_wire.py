@@ -1094,7 +1094,22 @@ class Version(TypedDict):
 NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'source.stopped', 'webhook.test', 'webhook.disabled']
 
 
-ConnectionKind: TypeAlias = Literal['s3', 'postgresql']
+ConnectionKind: TypeAlias = Literal['s3', 'postgresql', 'https']
+
+
+class NewHttpsSettings(TypedDict):
+    """
+    Files behind addresses that begin with `baseUrl`. With `token`, or with `user` and `password`, or with neither.
+    """
+
+    baseUrl: str
+    token: NotRequired[str]
+    user: NotRequired[str]
+    password: NotRequired[str]
+    caCertificate: NotRequired[str]
+
+
+HttpsAuth: TypeAlias = Literal['none', 'bearer', 'basic']
 
 
 PostgresSSLMode: TypeAlias = Literal['verify-full', 'disable']
@@ -1115,6 +1130,7 @@ class ConnectionChange(TypedDict):
     accessKeyId: NotRequired[str]
     secretAccessKey: NotRequired[str]
     password: NotRequired[str]
+    token: NotRequired[str]
 
 
 class S3Settings(TypedDict):
@@ -1132,6 +1148,13 @@ class PostgresSettings(TypedDict):
     database: str
     user: str
     sslMode: PostgresSSLMode
+
+
+class HttpsSettings(TypedDict):
+    baseUrl: str
+    auth: HttpsAuth
+    user: NotRequired[str]
+    caCertificate: NotRequired[str]
 
 
 class ConnectionProblem(TypedDict):
@@ -1152,6 +1175,9 @@ class ConnectionFile(TypedDict):
 class ConnectionFileList(TypedDict):
     data: list[ConnectionFile]
     nextCursor: NotRequired[str]
+
+
+Path: TypeAlias = str
 
 
 SourceChangedFiles: TypeAlias = Literal['keep', 'replace']
@@ -1638,6 +1664,7 @@ class Connection(TypedDict):
     kind: ConnectionKind
     s3: NotRequired[S3Settings]
     postgresql: NotRequired[PostgresSettings]
+    https: NotRequired[HttpsSettings]
     problem: NotRequired[ConnectionProblem]
     testedAt: str
     createdAt: str
@@ -1668,6 +1695,7 @@ class SourceChange(TypedDict):
     schedule: NotRequired[NewSchedule]
     prefix: NotRequired[str]
     pattern: NotRequired[str]
+    paths: NotRequired[list[Path]]
     options: NotRequired[IngestionOptions]
     accept: NotRequired[AcceptedDoubts]
     changed: NotRequired[SourceChangedFiles]
@@ -1911,6 +1939,7 @@ class NewConnection(TypedDict):
     kind: ConnectionKind
     s3: NotRequired[NewS3Settings]
     postgresql: NotRequired[NewPostgresSettings]
+    https: NotRequired[NewHttpsSettings]
 
 
 class NewSource(TypedDict):
@@ -1927,6 +1956,7 @@ class NewSource(TypedDict):
     deleted: NotRequired[SourceDeletedFiles]
     schedule: NotRequired[NewSchedule]
     postgresql: NotRequired[NewPostgresRows]
+    paths: NotRequired[list[Path]]
 
 
 class Source(TypedDict):
@@ -1943,6 +1973,7 @@ class Source(TypedDict):
     changed: NotRequired[SourceChangedFiles]
     deleted: NotRequired[SourceDeletedFiles]
     postgresql: NotRequired[PostgresRows]
+    paths: NotRequired[list[str]]
     status: SourceStatus
     reason: NotRequired[str]
     reasonCode: NotRequired[SourceReasonCode]

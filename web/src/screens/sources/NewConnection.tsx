@@ -6,7 +6,7 @@ import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { Dialog } from '~/ui/Dialog';
 import { Failure } from '~/ui/Failure';
-import { Field, Input } from '~/ui/Field';
+import { Field, Input, Select, Textarea } from '~/ui/Field';
 import { Segments } from '~/ui/Segments';
 import { say } from '~/ui/toast';
 import { connections } from './queries';
@@ -14,22 +14,30 @@ import { connections } from './queries';
 const texts = t.sources.connection;
 
 type Kind = Schemas['ConnectionKind'];
-type Values = Record<'name' | 'endpoint' | 'region' | 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey' | 'host' | 'port' | 'database' | 'user' | 'password', string>;
+type Values = Record<'name' | 'endpoint' | 'region' | 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey' | 'host' | 'port' | 'database' | 'user' | 'password' | 'baseUrl' | 'token' | 'caCertificate', string>;
 type Name = keyof Values;
+type Auth = Schemas['HttpsAuth'];
 
-const empty: Values = { name: '', endpoint: '', region: '', bucket: '', prefix: '', accessKeyId: '', secretAccessKey: '', host: '', port: '5432', database: '', user: '', password: '' };
-const optional: Name[] = ['prefix'];
-const fieldsOf: Record<Kind, Name[]> = {
-  s3: ['endpoint', 'region', 'bucket', 'prefix', 'accessKeyId', 'secretAccessKey'],
-  postgresql: ['host', 'port', 'database', 'user', 'password'],
+const empty: Values = { name: '', endpoint: '', region: '', bucket: '', prefix: '', accessKeyId: '', secretAccessKey: '', host: '', port: '5432', database: '', user: '', password: '', baseUrl: '', token: '', caCertificate: '' };
+const optional: Name[] = ['prefix', 'caCertificate'];
+const credentials: Record<Auth, Name[]> = { none: [], bearer: ['token'], basic: ['user', 'password'] };
+const fieldsOf: Record<Kind, (auth: Auth) => Name[]> = {
+  s3: () => ['endpoint', 'region', 'bucket', 'prefix', 'accessKeyId', 'secretAccessKey'],
+  postgresql: () => ['host', 'port', 'database', 'user', 'password'],
+  https: (auth) => ['baseUrl', ...credentials[auth], 'caCertificate'],
 };
-const secret: Name[] = ['secretAccessKey', 'password'];
+const secret: Name[] = ['secretAccessKey', 'password', 'token'];
 
-function bodyOf(kind: Kind, values: Values, pathStyle: boolean, plain: boolean): Schemas['NewConnection'] {
-  const { name, endpoint, region, bucket, prefix, accessKeyId, secretAccessKey, host, port, database, user, password } = values;
-  return kind === 's3'
-    ? { name, kind, s3: { endpoint, region, bucket, ...(prefix && { prefix }), pathStyle, accessKeyId, secretAccessKey } }
-    : { name, kind, postgresql: { host, port: Number(port), database, user, password, ...(plain && { sslMode: 'disable' as const }) } };
+function bodyOf(kind: Kind, values: Values, pathStyle: boolean, plain: boolean, auth: Auth): Schemas['NewConnection'] {
+  const { name, endpoint, region, bucket, prefix, accessKeyId, secretAccessKey, host, port, database, user, password, baseUrl, token, caCertificate } = values;
+  switch (kind) {
+    case 's3':
+      return { name, kind, s3: { endpoint, region, bucket, ...(prefix && { prefix }), pathStyle, accessKeyId, secretAccessKey } };
+    case 'postgresql':
+      return { name, kind, postgresql: { host, port: Number(port), database, user, password, ...(plain && { sslMode: 'disable' as const }) } };
+    case 'https':
+      return { name, kind, https: { baseUrl, ...(auth === 'bearer' && { token }), ...(auth === 'basic' && { user, password }), ...(caCertificate && { caCertificate }) } };
+  }
 }
 
 /** Asks for the address and the credentials of another system. The service tries them before it stores anything. */
@@ -41,6 +49,7 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
   const [values, setValues] = useState(empty);
   const [pathStyle, setPathStyle] = useState(false);
   const [plain, setPlain] = useState(false);
+  const [auth, setAuth] = useState<Auth>('none');
   const [asked, setAsked] = useState(false);
   const create = useMutation({
     mutationFn: (body: Schemas['NewConnection']) => take(api.POST('/connections', { params: { header: { 'Idempotency-Key': key.current } }, body })),
@@ -54,7 +63,7 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
       key.current = newKey();
     },
   });
-  const names: Name[] = ['name', ...fieldsOf[kind]];
+  const names: Name[] = ['name', ...fieldsOf[kind](auth)];
   const missing = (name: Name) => !optional.includes(name) && values[name].trim() === '';
   const error = create.error instanceof ApiError ? create.error : undefined;
   const faultOf = (name: Name) => (asked && missing(name) ? texts.missing : (error?.field(name) ?? error?.field(`${kind}.${name}`)));
@@ -107,7 +116,7 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
           setAsked(true);
           if (names.some(missing) || create.isPending) return;
           const trimmed = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, secret.includes(name as Name) ? value : value.trim()])) as Values;
-          create.mutate(bodyOf(kind, trimmed, pathStyle, plain));
+          create.mutate(bodyOf(kind, trimmed, pathStyle, plain, auth));
         }}
       >
         <p className="text-text-2">{texts.lead}</p>
@@ -118,6 +127,7 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
             options={[
               ['s3', t.sources.kinds.s3],
               ['postgresql', t.sources.kinds.postgresql],
+              ['https', t.sources.kinds.https],
             ]}
             onChange={(next) => {
               setKind(next);
@@ -127,7 +137,7 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
           />
         </div>
         {input('name')}
-        {kind === 's3' ? (
+        {kind === 's3' && (
           <>
             {input('endpoint')}
             <div className="grid items-start gap-4 sm:grid-cols-2">
@@ -141,7 +151,8 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
             </div>
             {tick(pathStyle, setPathStyle, texts.pathStyle, texts.pathStyleHelp)}
           </>
-        ) : (
+        )}
+        {kind === 'postgresql' && (
           <>
             <div className="grid items-start gap-4 sm:grid-cols-[1fr_120px]">
               {input('host')}
@@ -153,6 +164,32 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
               {input('password')}
             </div>
             {tick(plain, setPlain, texts.plain, texts.plainHelp)}
+          </>
+        )}
+        {kind === 'https' && (
+          <>
+            {input('baseUrl')}
+            <Field label={texts.auth}>
+              {(field) => (
+                <Select {...field} value={auth} onChange={(event) => setAuth(event.target.value as Auth)}>
+                  {(['none', 'bearer', 'basic'] as const).map((one) => (
+                    <option key={one} value={one}>
+                      {texts.auths[one]}
+                    </option>
+                  ))}
+                </Select>
+              )}
+            </Field>
+            {auth === 'bearer' && input('token')}
+            {auth === 'basic' && (
+              <div className="grid items-start gap-4 sm:grid-cols-2">
+                {input('user')}
+                {input('password')}
+              </div>
+            )}
+            <Field label={texts.caCertificate} help={texts.help.caCertificate} fault={faultOf('caCertificate')}>
+              {(field) => <Textarea {...field} rows={3} className="mono" spellCheck={false} value={values.caCertificate} onChange={(event) => setValues({ ...values, caCertificate: event.target.value })} />}
+            </Field>
           </>
         )}
         {create.isError && !known && <Failure error={create.error} next={error?.code === 'FORBIDDEN' ? texts.forbidden : undefined} />}

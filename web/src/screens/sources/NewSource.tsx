@@ -22,7 +22,14 @@ const texts = t.sources.new;
 const unset = 'new';
 
 type Target = { username: string; namespace: string; datasetName: string };
-type Files = { prefix: string; pattern: string; options: Schemas['IngestionOptions']; changed: Schemas['SourceChangedFiles']; deleted: Schemas['SourceDeletedFiles'] };
+type Files = { prefix: string; pattern: string; paths: string; options: Schemas['IngestionOptions']; changed: Schemas['SourceChangedFiles']; deleted: Schemas['SourceDeletedFiles'] };
+/** Which files of an address are loaded: one in each line. */
+const pathsOf = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+
 type Rows = { of: 'table' | 'query'; schema: string; table: string; query: string; mode: 'full' | 'growing'; cursorColumn: string; overlap: string; key: string };
 
 const noRows: Rows = { of: 'table', schema: 'public', table: '', query: '', mode: 'full', cursorColumn: '', overlap: '', key: '' };
@@ -49,7 +56,7 @@ export function NewSource({ from, onClose, onConnect }: { /** The connection tha
   const all = (known.data?.pages ?? []).flatMap((page) => page.data);
   const [connectionId, setConnectionId] = useState(from ?? '');
   const connection = all.find((one) => one.id === connectionId) ?? all[0];
-  const [of, setOf] = useState<Files>({ prefix: '', pattern: '', options: {}, changed: 'keep', deleted: 'keep' });
+  const [of, setOf] = useState<Files>({ prefix: '', pattern: '', paths: '', options: {}, changed: 'keep', deleted: 'keep' });
   const [rows, setRows] = useState(noRows);
   const [target, setTarget] = useState<Target>();
   const [at, setAt] = useState({ namespace: '', datasetName: '' });
@@ -68,7 +75,9 @@ export function NewSource({ from, onClose, onConnect }: { /** The connection tha
             name: called,
             connectionId: id,
             ...into,
-            ...(kind === 's3' ? { ...(of.prefix && { prefix: of.prefix }), ...(of.pattern && { pattern: of.pattern }), ...(Object.keys(of.options).length > 0 && { options: of.options }), changed: of.changed, deleted: of.deleted } : { postgresql: rowsOf(rows) }),
+            ...(kind === 's3' && { ...(of.prefix && { prefix: of.prefix }), ...(of.pattern && { pattern: of.pattern }) }),
+            ...(kind === 'https' && { paths: pathsOf(of.paths) }),
+            ...(kind === 'postgresql' ? { postgresql: rowsOf(rows) } : { ...(Object.keys(of.options).length > 0 && { options: of.options }), changed: of.changed, deleted: of.deleted }),
             ...(schedule.rhythm !== 'none' && { schedule: scheduleOf(schedule) ?? null }),
           },
         }),
@@ -90,12 +99,15 @@ export function NewSource({ from, onClose, onConnect }: { /** The connection tha
   const lacks = {
     namespace: !into.namespace,
     datasetName: !into.datasetName,
+    paths: connection?.kind === 'https' && pathsOf(of.paths).length === 0,
     table: connection?.kind === 'postgresql' && rows.of === 'table' && !rows.table.trim(),
     query: connection?.kind === 'postgresql' && rows.of === 'query' && !rows.query.trim(),
     cursorColumn: connection?.kind === 'postgresql' && rows.mode === 'growing' && !rows.cursorColumn.trim(),
   };
-  const faultOf = (field: string) => (asked && lacks[field as keyof typeof lacks] ? texts.missing : error?.field(field));
-  const shown = ['name', 'namespace', 'datasetName', 'pattern', 'prefix', 'schedule.cron'].some((field) => error?.field(field));
+  // A fault of one path stands at the field of all of them, which has them in lines.
+  const wrongPath = pathsOf(of.paths).flatMap((path, i) => (error?.field(`paths.${i}`) ? [`${path}: ${error.field(`paths.${i}`)}`] : []))[0];
+  const faultOf = (field: string) => (asked && lacks[field as keyof typeof lacks] ? texts.missing : field === 'paths' ? (error?.field(field) ?? wrongPath) : error?.field(field));
+  const shown = ['name', 'namespace', 'datasetName', 'pattern', 'prefix', 'paths', 'schedule.cron'].some((field) => faultOf(field));
   return (
     <Dialog
       open
@@ -140,7 +152,9 @@ export function NewSource({ from, onClose, onConnect }: { /** The connection tha
               </Field>
               <Button onClick={onConnect}>{t.sources.connect}</Button>
             </div>
-            {connection.kind === 's3' ? <FilesPart connection={connection} value={of} faultOf={faultOf} onChange={setOf} /> : <RowsPart value={rows} faultOf={faultOf} onChange={setRows} />}
+            {connection.kind === 's3' && <FilesPart connection={connection} value={of} faultOf={faultOf} onChange={setOf} />}
+            {connection.kind === 'https' && <PathsPart connection={connection} value={of} faultOf={faultOf} onChange={setOf} />}
+            {connection.kind === 'postgresql' && <RowsPart value={rows} faultOf={faultOf} onChange={setRows} />}
             <TargetPart target={target} at={at} faultOf={faultOf} onTarget={setTarget} onAt={setAt} />
             <Field label={texts.name} help={texts.nameHelp} fault={faultOf('name')}>
               {(field) => <Input {...field} value={name} maxLength={128} placeholder={into.datasetName} autoComplete="off" onChange={(event) => setName(event.target.value)} />}
@@ -167,8 +181,6 @@ function FilesPart({ connection, value, faultOf, onChange }: { connection: Conne
   const fits = matcher(prefix, value.pattern);
   const listed = found.data?.data ?? [];
   const matching = fits ? listed.filter((file) => file.size > 0 && fits(file.path)) : [];
-  const options = optionsFor(matching.length > 0 ? matching.map((file) => file.path) : ['']);
-  const chosen = Object.keys(value.options).length;
   return (
     <div className="flex flex-col gap-4">
       <div className="grid items-start gap-4 sm:grid-cols-2">
@@ -198,6 +210,29 @@ function FilesPart({ connection, value, faultOf, onChange }: { connection: Conne
           )}
         </div>
       )}
+      <ReadingPart paths={matching.map((file) => file.path)} value={value} onChange={onChange} />
+    </div>
+  );
+}
+
+/** Which files below an address are loaded and how they are read. */
+function PathsPart({ connection, value, faultOf, onChange }: { connection: Connection; value: Files; faultOf: Fault; onChange: (value: Files) => void }) {
+  return (
+    <div className="flex flex-col gap-4">
+      <Field label={texts.paths} help={texts.pathsHelp(connection.https?.baseUrl ?? '')} fault={faultOf('paths')}>
+        {(field) => <Textarea {...field} rows={4} className="mono" spellCheck={false} value={value.paths} placeholder="2026/orders.csv" onChange={(event) => onChange({ ...value, paths: event.target.value })} />}
+      </Field>
+      <ReadingPart paths={pathsOf(value.paths)} value={value} onChange={onChange} />
+    </div>
+  );
+}
+
+/** What happens to files that change or go, and how files are read. */
+function ReadingPart({ paths, value, onChange }: { /** Of the files, by whose names the options are chosen. */ paths: string[]; value: Files; onChange: (value: Files) => void }) {
+  const options = optionsFor(paths.length > 0 ? paths : ['']);
+  const chosen = Object.keys(value.options).length;
+  return (
+    <>
       <div className="grid items-start gap-4 sm:grid-cols-2">
         <Field label={texts.changed}>
           {(field) => (
@@ -238,7 +273,7 @@ function FilesPart({ connection, value, faultOf, onChange }: { connection: Conne
           ))}
         </div>
       </details>
-    </div>
+    </>
   );
 }
 

@@ -23,7 +23,7 @@ export function Rekey({ connection, onClose }: { connection: Connection; onClose
       take(
         api.PATCH('/connections/{connectionId}', {
           params: { path: { connectionId: connection.id } },
-          body: connection.s3 ? { accessKeyId: id.trim(), secretAccessKey: secret } : { password: secret },
+          body: connection.s3 ? { accessKeyId: id.trim(), secretAccessKey: secret } : connection.https?.auth === 'bearer' ? { token: secret } : { password: secret },
         }),
       ),
     onSuccess: async () => {
@@ -56,7 +56,7 @@ export function Rekey({ connection, onClose }: { connection: Connection; onClose
       >
         <p className="text-text-2">{texts.lead}</p>
         {connection.s3 && <Field label={fields.accessKeyId}>{(field) => <Input {...field} value={id} autoComplete="off" spellCheck={false} onChange={(event) => setId(event.target.value)} />}</Field>}
-        <Field label={connection.s3 ? fields.secretAccessKey : fields.password}>
+        <Field label={connection.s3 ? fields.secretAccessKey : connection.https?.auth === 'bearer' ? fields.token : fields.password}>
           {(field) => <Input {...field} type="password" value={secret} autoComplete="new-password" onChange={(event) => setSecret(event.target.value)} />}
         </Field>
         {change.isError && <Failure error={change.error} />}

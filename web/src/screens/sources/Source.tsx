@@ -190,7 +190,7 @@ function About({ source: of }: { source: Source }) {
   const known = useInfiniteQuery(connections);
   const connection = (known.data?.pages ?? []).flatMap((page) => page.data).find((one) => one.id === of.connectionId);
   const row = 'grid gap-x-4 px-4 py-3 sm:grid-cols-[180px_1fr]';
-  const { postgresql } = of;
+  const { postgresql, paths } = of;
   return (
     <dl className="divide-y divide-line overflow-hidden rounded-md border border-line bg-surface [&_dt]:text-text-2 [&_dd]:min-w-0 [&_dd]:[overflow-wrap:anywhere]">
       <div className={row}>
@@ -199,7 +199,7 @@ function About({ source: of }: { source: Source }) {
       </div>
       <div className={row}>
         <dt>{texts.about.what}</dt>
-        <dd className={postgresql?.query ? 'mono' : undefined}>{postgresql?.query ?? contentOf(of, texts)}</dd>
+        <dd className={postgresql?.query ? 'mono' : undefined}>{postgresql?.query ?? paths?.join(', ') ?? contentOf(of, texts)}</dd>
       </div>
       <div className={row}>
         <dt>{texts.about.into}</dt>
@@ -214,7 +214,7 @@ function About({ source: of }: { source: Source }) {
         <dd>
           {postgresql
             ? texts.about.modes[postgresql.mode](postgresql.cursorColumn ?? '', postgresql.cursor)
-            : [texts.about.files, texts.about.changed[of.changed ?? 'keep'], texts.about.deleted[of.deleted ?? 'keep']].join(' ')}
+            : [paths ? texts.about.addresses : texts.about.files, texts.about.changed[of.changed ?? 'keep'], texts.about.deleted[of.deleted ?? 'keep']].join(' ')}
         </dd>
       </div>
       <div className={row}>

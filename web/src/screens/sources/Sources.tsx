@@ -188,7 +188,7 @@ function Connections({ onAdd }: { onAdd: () => void }) {
             <Menu
               label={texts.moreOf(one.name)}
               className="inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 hover:bg-hover hover:text-text pointer-coarse:size-11"
-              items={[{ label: texts.rekey.button, onSelect: () => setRekeying(one) }, 'line', { label: texts.delete, danger: true, onSelect: () => setDeleting(one) }]}
+              items={[...(one.https?.auth === 'none' ? [] : [{ label: texts.rekey.button, onSelect: () => setRekeying(one) }, 'line' as const]), { label: texts.delete, danger: true, onSelect: () => setDeleting(one) }]}
             >
               <MoreHorizontal size={16} strokeWidth={1.75} aria-hidden />
             </Menu>

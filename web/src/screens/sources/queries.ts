@@ -54,14 +54,15 @@ export const files = (connection: string, prefix: string) =>
   });
 
 /** Where a connection leads: `acme-exports/sales at s3.eu-central-1.amazonaws.com`. */
-export function addressOf({ s3, postgresql }: Connection): string {
+export function addressOf({ s3, postgresql, https }: Connection): string {
   if (s3) return `${[s3.bucket, s3.prefix].filter(Boolean).join('/')} at ${s3.endpoint.replace(/^https?:\/\//, '')}`;
   if (postgresql) return `${postgresql.database} at ${postgresql.host}${postgresql.port === 5432 ? '' : `:${postgresql.port}`}`;
-  return '';
+  return https?.baseUrl.replace(/^https?:\/\//, '') ?? '';
 }
 
-/** What a source loads: `orders/ *.csv`, `public.orders`. */
-export function contentOf({ postgresql, prefix, pattern }: Source, texts: { query: string; all: string }): string {
+/** What a source loads: `orders/ *.csv`, `public.orders`, `2026/list.csv and 3 more`. */
+export function contentOf({ postgresql, prefix, pattern, paths }: Source, texts: { query: string; all: string; more: (number: number) => string }): string {
+  if (paths?.[0]) return paths.length > 1 ? `${paths[0]} ${texts.more(paths.length - 1)}` : paths[0];
   if (postgresql) return postgresql.table ? `${postgresql.schema || 'public'}.${postgresql.table}` : texts.query;
   return [prefix, pattern].filter(Boolean).join(' ') || texts.all;
 }
