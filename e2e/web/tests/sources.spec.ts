@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createServer } from 'node:http';
 import type { Page } from '@playwright/test';
 import { accessible, Api, expect, newPerson, signIn, store, test } from './support';
 
@@ -185,62 +184,5 @@ test('rows of a database are loaded, and a connection is tested, rekeyed and del
     await expect(page.getByRole('alert')).toContainText('The connection is deleted.');
   } finally {
     sql(`DROP TABLE ${table}`);
-  }
-});
-
-test('files behind addresses are loaded, and their list and credentials are checked', async ({ page, guard }) => {
-  guard.allow(/422/);
-  await clear('ada');
-  const files: Record<string, string> = { '/exports/a.csv': 'id,city\n1,Vienna\n', '/exports/2026/b.csv': 'id,city\n2,Graz\n3,Linz\n' };
-  let token = 'first';
-  const server = createServer((request, response) => {
-    const content = files[request.url ?? ''];
-    response.statusCode = request.headers.authorization !== `Bearer ${token}` ? 401 : content === undefined ? 404 : 200;
-    response.end(response.statusCode === 200 ? content : '');
-  });
-  await new Promise<void>((done) => server.listen(Number(setting('QUERN_TEST_FILES_PORT')), '127.0.0.1', done));
-  try {
-    await signIn(page, 'ada', '/sources');
-    await page.getByRole('button', { name: 'Add a connection' }).click();
-    await page.getByRole('button', { name: 'HTTPS address' }).click();
-    await page.getByRole('dialog').getByLabel('Credentials').selectOption('Token');
-    await page.getByRole('button', { name: 'Test and save' }).click();
-    await expect(page.getByText('Fill this in.')).toHaveCount(3);
-    await accessible(page, 'new connection to an address');
-    await fill(page, { Name: `${own}-partner`, Address: `http://127.0.0.1:${setting('QUERN_TEST_FILES_PORT')}/exports`, Token: 'wrong' });
-    await page.getByRole('button', { name: 'Test and save' }).click();
-    await expect(page.getByRole('dialog').getByRole('alert')).toContainText('refused the credentials');
-    await fill(page, { Token: token });
-    await page.getByRole('button', { name: 'Test and save' }).click();
-
-    await expect(page.getByRole('dialog', { name: 'Add a source' })).toBeVisible();
-    await fill(page, { Namespace: own, Dataset: 'cities', Files: 'a.csv\n../secret.csv' });
-    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
-    await expect(page.getByRole('dialog')).toContainText('../secret.csv: must name a file below');
-    await fill(page, { Files: 'a.csv\n\n 2026/b.csv ' });
-    await page.getByLabel('If a file changes').selectOption('The new content replaces its rows');
-    await accessible(page, 'new source of addresses');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
-    await expect(runs(page).first()).toContainText('2 files');
-    await expect(runs(page).first()).toContainText('3 rows');
-    await expect(about(page)).toContainText('a.csv, 2026/b.csv');
-    await expect(about(page)).toContainText('Each run asks for each file');
-    await page.getByRole('button', { name: 'Run now' }).click();
-    await expect(runs(page)).toHaveCount(2);
-    await expect(runs(page).first()).toContainText('nothing new');
-
-    token = 'second';
-    await page.goto('/sources');
-    await expect(page.getByText('a.csv and 1 more')).toBeVisible();
-    await page.getByRole('button', { name: `Test ${own}-partner` }).click();
-    await expect(page.getByText('Does not work')).toBeVisible();
-    await page.getByRole('button', { name: `More for ${own}-partner` }).click();
-    await page.getByRole('menuitem', { name: 'New credentials' }).click();
-    await fill(page, { Token: token });
-    await page.getByRole('button', { name: 'Replace' }).click();
-    await expect(page.getByText(`${own}-partner has new credentials`)).toBeVisible();
-  } finally {
-    server.close();
-    server.closeAllConnections();
   }
 });
