@@ -7,6 +7,8 @@ KUBERNETES_VALIDATE_VERSION := 1.37.0
 cache := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quern
 export QUERN_STACK_DIR := $(abspath $(or $(QUERN_STACK_DIR),$(cache)/stack))
 export QUERN_TOOLS_DIR := $(abspath $(or $(QUERN_TOOLS_DIR),$(cache)/tools))
+# One way to compile for all targets: without it, every library is compiled once more, and a clone in another folder compiles everything.
+export GOFLAGS := -trimpath $(GOFLAGS)
 
 # Each tool is in a folder with its version in the name, so a new version is a new target.
 GOLANGCI_LINT := $(QUERN_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
@@ -165,7 +167,7 @@ fuzz: ## Fuzz all targets for FUZZ_TIME seconds in total (default 60); FUZZ_GUID
 	done
 
 .PHONY: bench
-bench: ## Measure performance next to a minimal program for comparison, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|append|merge|commit|compacted|result|query|query-small|query-parallel|query-cold|query-many|wide|python|link|ask|context|planner|verified|streams|runs|a2a|mcp; BENCH_FLAGS=-small as in CI
+bench: ## Measure performance next to a minimal program for comparison, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|append|merge|commit|compacted|result|query|query-small|query-parallel|query-cold|query-many|wide|python|link|ask|context|growth|planner|verified|streams|runs|a2a|mcp; BENCH_FLAGS=-small as in CI
 	go run ./bench $(BENCH_FLAGS) $(NAME)
 
 # EVAL_DIR is the folder with the question sets. Without it, the small set of the repository is used.

@@ -59,6 +59,7 @@ func measures() []rig.Measure {
 		{Name: "compacted", Goal: 0.77, Run: query.Compacted}, // at most 1.3 times as long
 		{Name: "ask", Goal: 1, Run: ask.Ask},                  // at most as long, or 40 ms more
 		{Name: "context", Goal: 1, Run: ask.Context},          // at most as long, or 20 ms more
+		{Name: "growth", Goal: 1, Run: ask.Growth},            // at most 30 ms, or 10 ms more
 		{Name: "planner", Goal: 1, Run: ask.Planner},          // at most as long, or 50 ms more
 		{Name: "verified", Goal: 1, Run: ask.Verified},        // at most as long, or 10 ms more
 		{Name: "streams", Goal: 1, Run: ask.Streams},
@@ -97,7 +98,7 @@ func run(ctx context.Context) error {
 	}
 
 	b := &rig.Bench{
-		Profile: *profile, Rounds: 5, Round: 4 * time.Second, Large: 1_000_000, Searched: 100_000, Steady: time.Minute, Upload: 1 << 30, Uploads: 9,
+		Profile: *profile, Rounds: 5, Round: 4 * time.Second, Large: 1_000_000, Searched: 100_000, Sizes: []int{100_000, 1_000_000}, Steady: time.Minute, Upload: 1 << 30, Uploads: 9,
 		Pickups: 200, Rows: 10_000_000, Loads: 3, Pages: 1000, Posts: 1000, Commits: 9, Columns: 1500, Queries: 9, Smalls: 200, Colds: 5, Asks: 200, Streams: 1000,
 		Sourced: 20_000_000, Listed: 10_000,
 	}
@@ -106,6 +107,7 @@ func run(ctx context.Context) error {
 	}
 
 	if *small {
+		b.Sizes = []int{4_000}
 		b.Rounds, b.Round, b.Large, b.Searched, b.Steady = 1, time.Second, 2_000, 1_000, 3*time.Second
 		b.Upload, b.Uploads = 16<<20, 1
 		b.Pickups, b.Rows, b.Loads, b.Pages, b.Posts, b.Commits = 10, 100_000, 1, 10, 20, 1

@@ -20,16 +20,10 @@ const contextMore = 20 * time.Millisecond // how much longer a question may take
 // question may be about must be found, beside the same question in a namespace with as many datasets as a prompt
 // contains. The model answers at once that there is no data, so that nothing else takes time.
 func Context(ctx context.Context, b *rig.Bench) ([]rig.Result, error) {
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-			"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant",
-				"content": "{\"outcome\": \"no_data\", \"interpretation\": \"\", \"query\": \"\", \"reasoning\": \"\", \"clarification\": null}"}}]}`)
-	}))
+	model := noDataModel()
 	defer model.Close()
 
-	c, stop, err := catalog.StartSearched(ctx, b, 2*b.Searched, // ada owns half of them
-		"QUERN_MODELS=bench/m", "QUERN_MODEL_BENCH_KIND=openai", "QUERN_MODEL_BENCH_LOCAL=true", "QUERN_MODEL_BENCH_URL="+model.URL+"/v1")
+	c, stop, err := catalog.StartSearched(ctx, b, 2*b.Searched, modelSettings(model)...) // ada owns half of them
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +43,7 @@ func Context(ctx context.Context, b *rig.Bench) ([]rig.Result, error) {
 	var many, few []time.Duration
 
 	for i := range b.Asks + query.Warm {
-		question := fmt.Sprintf("What is the largest amount by region in dataset %d, and how many orders are there?", i*b.Searched/(b.Asks+query.Warm))
+		question := contextQuestion(i * b.Searched / (b.Asks + query.Warm))
 
 		inMany, err := answerIn(ctx, c, "warehouse", question)
 		if err != nil {
@@ -67,6 +61,26 @@ func Context(ctx context.Context, b *rig.Bench) ([]rig.Result, error) {
 	}
 
 	return []rig.Result{overhead("context", many, few, contextMore)}, nil
+}
+
+// contextQuestion names a dataset by its number.
+func contextQuestion(dataset int) string {
+	return fmt.Sprintf("What is the largest amount by region in dataset %d, and how many orders are there?", dataset)
+}
+
+// noDataModel is a language model that answers at once that there is no data.
+func noDataModel() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+			"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant",
+				"content": "{\"outcome\": \"no_data\", \"interpretation\": \"\", \"query\": \"\", \"reasoning\": \"\", \"clarification\": null}"}}]}`)
+	}))
+}
+
+// modelSettings are those of a service whose only model this is.
+func modelSettings(model *httptest.Server) []string {
+	return []string{"QUERN_MODELS=bench/m", "QUERN_MODEL_BENCH_KIND=openai", "QUERN_MODEL_BENCH_LOCAL=true", "QUERN_MODEL_BENCH_URL=" + model.URL + "/v1"}
 }
 
 // answerIn returns how long a question takes from the request to its end.

@@ -94,6 +94,12 @@ func (c *Catalog) index(ctx context.Context) error {
 		return err
 	}
 
+	// The job would begin within a minute.
+	if err := stack.Execute(ctx, c.Database, `INSERT INTO river_job (kind, queue, max_attempts, args, state) SELECT kind, queue, 3, '{}', 'available'
+		FROM river_job WHERE kind = 'catalog.index' LIMIT 1`); err != nil {
+		return err
+	}
+
 	connection, err := pgx.Connect(ctx, c.Database)
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ type Bench struct {
 	Round    time.Duration
 	Large    int           // datasets and grants in a large catalog
 	Searched int           // datasets in a search
+	Sizes    []int         // datasets in catalogs of growing size
 	Steady   time.Duration // duration of a load at a constant rate
 	Upload   int64         // size of an upload, in bytes
 	Uploads  int           // rounds of uploads

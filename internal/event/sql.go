@@ -30,10 +30,13 @@ const (
 		SELECT account_id, seq, event_id, type, kind, subject_account, subject_id, namespace_id, token_id, data, at, '' FROM numbered ORDER BY seq`
 	sqlSetHead    = `UPDATE event_head SET seq = $1`
 	sqlSelectHead = `SELECT seq, EXISTS (SELECT FROM new_events) FROM event_head`
-	sqlSelect     = `
+	// Each log is read for itself and only as far as the page goes, whatever else is in it.
+	sqlSelect = `
 		SELECT e.account_id, e.seq, e.event_id, e.type, e.kind, e.subject_account, e.subject_id, e.namespace_id, e.token_id, e.data, e.at, coalesce(a.username, '')
-		FROM events e LEFT JOIN accounts a ON a.id = e.subject_account
-		WHERE e.account_id = ANY($1) AND e.seq > $2 AND e.seq <= $3 ORDER BY e.seq LIMIT $4`
+		FROM unnest($1::uuid[]) log CROSS JOIN LATERAL (
+			SELECT * FROM events WHERE account_id = log AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4) e
+		LEFT JOIN accounts a ON a.id = e.subject_account
+		ORDER BY e.seq LIMIT $4`
 	// Numbers may be given meanwhile. An event is then no longer in the first table, and the later statement sees it in the second.
 	sqlForgetNew = `DELETE FROM new_events WHERE account_id = $1 AND kind = 'run' AND subject_id = ANY($2)`
 	sqlForget    = `DELETE FROM events WHERE account_id = $1 AND kind = 'run' AND subject_id = ANY($2)`
