@@ -50,7 +50,7 @@ func main() {
 	flag.IntVar(&o.parallel, "parallel", 3, "run at most `n` tests at the same time")
 	flag.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end a test after this time")
 	flag.StringVar(&o.json, "json", "", "also write the events of go test to this `file`")
-	flag.IntVar(&o.slowest, "slowest", 10, "list this many of the slowest tests")
+	flag.IntVar(&o.slowest, "slowest", 10, "list this many of the slowest tests, and of those with the most processor time")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -124,7 +124,7 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 		fmt.Fprintf(out, "FAIL: %s\n", name)
 	}
 
-	fmt.Fprintf(out, "e2e: %d tests in %.0f s, %d flaky\n", len(names), time.Since(began).Seconds(), len(flaky))
+	fmt.Fprintf(out, "e2e: %d tests in %.0f s, %.0f s of processor time, %d flaky\n", len(names), time.Since(began).Seconds(), first.processor(), len(flaky))
 	fmt.Fprintf(out, "%d passed, %d failed\n", len(names)-len(broken), len(broken))
 
 	if len(broken) > 0 {
@@ -249,6 +249,8 @@ func (p *program) run(ctx context.Context, name string, into *report) error {
 	readErr := into.read(name, pipe, p.json)
 
 	exited := test.Wait()
+	into.used(name, test.ProcessState.UserTime()+test.ProcessState.SystemTime())
+
 	if _, failed := errors.AsType[*exec.ExitError](exited); failed {
 		exited = nil
 	}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // event is a line of `go tool test2json`.
@@ -28,8 +30,9 @@ type report struct {
 }
 
 type result struct {
-	passed  bool
-	seconds float64
+	passed    bool
+	seconds   float64
+	processor float64 // seconds of the test and of all processes that it waited for
 }
 
 func newReport(out io.Writer) *report {
@@ -99,7 +102,7 @@ func (r *report) note(test string, e event) {
 		}
 
 		// A skipped test checks nothing, so it counts as failed.
-		r.results[test] = result{passed: e.Action == "pass", seconds: e.Elapsed}
+		r.results[test] = result{passed: e.Action == "pass", seconds: e.Elapsed, processor: r.results[test].processor}
 		fmt.Fprintf(r.out, "%-4s %7.1f s  %s\n", e.Action, e.Elapsed, test)
 
 		if e.Action == "pass" {
@@ -161,15 +164,35 @@ func (r *report) writeLogs(names []string) {
 // last joins the last lines.
 func last(lines []string) string { return strings.Join(lines[max(0, len(lines)-logLines):], "") }
 
-func (r *report) writeSlowest(count int) {
-	var names []string
-	for name := range r.results {
-		names = append(names, name)
+// used records the processor time of a test.
+func (r *report) used(test string, time time.Duration) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+
+	one := r.results[test]
+	one.processor += time.Seconds()
+	r.results[test] = one
+}
+
+// processor returns the processor time of all tests in seconds.
+func (r *report) processor() (sum float64) {
+	for _, one := range r.results {
+		sum += one.processor
 	}
 
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(r.results[b].seconds, r.results[a].seconds) })
+	return sum
+}
+
+// writeSlowest lists the tests that took longest, and those that kept the processors busy longest.
+func (r *report) writeSlowest(count int) {
+	r.writeMost("slow", count, func(one result) float64 { return one.seconds })
+	r.writeMost("heavy", count, func(one result) float64 { return one.processor })
+}
+
+func (r *report) writeMost(label string, count int, measure func(result) float64) {
+	names := slices.SortedFunc(maps.Keys(r.results), func(a, b string) int { return cmp.Compare(measure(r.results[b]), measure(r.results[a])) })
 
 	for _, name := range names[:min(count, len(names))] {
-		fmt.Fprintf(r.out, "slow %7.1f s  %s\n", r.results[name].seconds, name)
+		fmt.Fprintf(r.out, "%-5s %7.1f s, processors %7.1f s  %s\n", label, r.results[name].seconds, r.results[name].processor, name)
 	}
 }
