@@ -404,11 +404,11 @@ func quotaOfStore(t *testing.T, u *quotas) {
 	require.Greater(t, u.usage("storedBytes").Used, *u.usage("storedBytes").Limit)
 	requireNoRoom(t, u.prepare(1))
 
+	full := u.usage("storedBytes").Used
+
 	removed := u.call(http.MethodPost, "/rows/delete", `{"condition": "n = 1"}`)
 	require.Equal(t, http.StatusOK, removed.status, "rows can be deleted above the limit: %s", removed.body)
 	requireNoRoom(t, u.post(`{"data": [{"n": 3}]}`))
-
-	full := u.usage("storedBytes").Used
 	require.Equal(t, http.StatusNoContent, u.call(http.MethodDelete, "", "").status)
 	require.LessOrEqual(t, u.usage("storedBytes").Used, full-rows.Used-int64(len(content)), "rows and the loaded file")
 	require.Equal(t, http.StatusOK, u.prepare(1).status, "deleting makes room at once")
