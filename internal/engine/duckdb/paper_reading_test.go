@@ -24,7 +24,7 @@ func TestHostileDocuments(t *testing.T) {
 	documents := slices.Concat(hostilePDFs(t), hostileWords(t), hostileHTML(t), hostileMails(t))
 	require.GreaterOrEqual(t, len(documents), 60)
 
-	child, err := children(t, sandbox.Full).Start(t.Context(), papers, sandbox.Limits{Memory: engine.Mapped(1<<30), Wall: 3 * time.Minute})
+	child, err := children(t, sandbox.Full).Start(t.Context(), papers, sandbox.Limits{Memory: engine.Mapped(1 << 30), Wall: 3 * time.Minute})
 	require.NoError(t, err)
 
 	defer func() { t.Log("peak memory:", child.Close().Memory>>20, "MiB") }()
