@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"strconv"
@@ -204,9 +205,7 @@ func (g *grown) get(ctx context.Context, user, path string, header http.Header) 
 		return 0, err
 	}
 
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, header)
 
 	begin := time.Now()
 	body, err := rig.Get(request)

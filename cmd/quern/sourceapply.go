@@ -301,6 +301,7 @@ func (a *application) connection(ctx context.Context, wanted connectionEntry) er
 			body.HTTPS.Token = &secret
 		case api.Basic:
 			body.HTTPS.Password = &secret
+		case api.None:
 		}
 	default:
 		body.Kind, body.Postgresql = api.Postgresql, &api.NewPostgresSettings{

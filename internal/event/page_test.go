@@ -26,8 +26,8 @@ func TestPageOfLongLogs(t *testing.T) {
 
 	require.NoError(t, db.Do(t.Context(), func(q postgres.Querier) error {
 		_, err := q.Exec(t.Context(), `INSERT INTO events (account_id, seq, event_id, type, kind, subject_account, subject_id, namespace_id, token_id, data, at)
-			SELECT log, i * 10 + n, gen_random_uuid(), 'dataset.loaded', 'dataset', log, log, log, log, '{}', now()
-			FROM generate_series(1, $2::bigint) i, unnest($1::uuid[]) WITH ORDINALITY l(log, n)`, logs, each)
+			SELECT l.id, i * 10 + n, gen_random_uuid(), 'dataset.loaded', 'dataset', l.id, gen_random_uuid(), l.id, gen_random_uuid(), '{}', now()
+			FROM generate_series(1, $2::bigint) i, unnest($1::uuid[]) WITH ORDINALITY l(id, n)`, logs, each)
 		if err != nil {
 			return err
 		}

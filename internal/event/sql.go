@@ -34,7 +34,8 @@ const (
 	sqlSelect = `
 		SELECT e.account_id, e.seq, e.event_id, e.type, e.kind, e.subject_account, e.subject_id, e.namespace_id, e.token_id, e.data, e.at, coalesce(a.username, '')
 		FROM unnest($1::uuid[]) log CROSS JOIN LATERAL (
-			SELECT * FROM events WHERE account_id = log AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4) e
+			SELECT account_id, seq, event_id, type, kind, subject_account, subject_id, namespace_id, token_id, data, at
+			FROM events WHERE account_id = log AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4) e
 		LEFT JOIN accounts a ON a.id = e.subject_account
 		ORDER BY e.seq LIMIT $4`
 	// Numbers may be given meanwhile. An event is then no longer in the first table, and the later statement sees it in the second.
