@@ -161,6 +161,10 @@ func TestDoctor(t *testing.T) {
 		require.Equal(t, "ok", f.Status, "%+v", f)
 	}
 
+	misspelt := p.examine(t, "QUERN_SOURCES_HOSTS=store.test")
+	require.Equal(t, "warn", misspelt[0].Status, "%+v", misspelt)
+	require.Equal(t, "no such setting: QUERN_SOURCES_HOSTS; the most similar is QUERN_SOURCE_HOSTS", misspelt[0].Found)
+
 	require.Empty(t, p.place.objects(), "its objects are gone")
 	require.Empty(t, p.place.uploads(), "its uploads are gone")
 

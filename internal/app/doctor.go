@@ -66,7 +66,7 @@ func Doctor(ctx context.Context, environ []string, how Examination, out io.Write
 	c, err := config.Read[config.Serve](lookup(environ))
 	d := doctor{config: c, token: how.Token, log: slog.New(slog.DiscardHandler)}
 
-	findings := append(settingsFound(err, config.Unknown(environ)), examine(ctx, d.checks())...)
+	findings := append(settingsFound(err, environ), examine(ctx, d.checks())...)
 	failed := 0
 
 	for i := range findings {
@@ -235,7 +235,7 @@ func (d doctor) discreet(text string) string {
 const shortestSecret = 4
 
 // settingsFound returns the problems with the settings that the start of the service would report.
-func settingsFound(err error, unknown []string) (findings []finding) {
+func settingsFound(err error, environ []string) (findings []finding) {
 	joined, _ := err.(interface{ Unwrap() []error })
 	if joined != nil {
 		for _, problem := range joined.Unwrap() {
@@ -243,8 +243,13 @@ func settingsFound(err error, unknown []string) (findings []finding) {
 		}
 	}
 
-	if len(unknown) > 0 {
-		findings = append(findings, warn("settings", "no such setting: "+strings.Join(unknown, ", "), "correct or remove it: docs/configuration.md"))
+	for _, name := range config.Unknown(environ) {
+		found := "no such setting: " + name
+		if nearest := config.Nearest(name, environ); nearest != "" {
+			found += "; the most similar is " + nearest
+		}
+
+		findings = append(findings, warn("settings", found, "correct or remove it: docs/configuration.md"))
 	}
 
 	if len(findings) == 0 {
