@@ -252,7 +252,7 @@ func schedulesReason(t *testing.T, s *service, key *signer) {
 
 	run := o.refresh()
 	require.Equal(t, "stopped", run.Status)
-	require.Equal(t, `The file "b.parquet" could not be loaded. Retry the ingestion, which says why, or resume the source to leave the file out.`, run.Reason)
+	require.Equal(t, `The file "b.parquet" could not be loaded. Its ingestion has the reason. Retry the ingestion, or resume the source to leave the file out.`, run.Reason)
 
 	var failed struct{ Error struct{ Message string } }
 
