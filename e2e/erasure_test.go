@@ -190,10 +190,29 @@ func (e *erasure) requirePlanted() {
 	}
 }
 
+// awaitNowhere waits until the value is nowhere. If it stays, the log says where.
+func (e *erasure) awaitNowhere() {
+	e.t.Helper()
+
+	var left []string
+
+	defer func() {
+		if e.t.Failed() {
+			e.t.Logf("the value is in %v", left)
+		}
+	}()
+
+	await(e.t, "the value is nowhere", func() bool {
+		left = e.scan(e.canary)
+
+		return len(left) == 0
+	})
+}
+
 // requireErased checks that the value is nowhere, and that the data of the other user is what it was.
 func (e *erasure) requireErased() {
 	e.t.Helper()
-	await(e.t, "the value is nowhere", func() bool { return len(e.scan(e.canary)) == 0 })
+	e.awaitNowhere()
 	require.ElementsMatch(e.t, slices.Collect(maps.Keys(e.objects)), slices.Collect(maps.Keys(e.s.place.objects())), "exactly the objects of the other user are left")
 	require.Empty(e.t, e.s.place.uploads())
 	require.Equal(e.t, "0 lost, 0 orphans\n", e.s.quernd("fsck", "--age", "0s"))
@@ -269,7 +288,7 @@ func erasesHistory(t *testing.T) {
 	done := e.erase("history", e.path())
 	require.Equal(t, "done", done.State)
 	require.EqualValues(t, 3, done.Erased["snapshots"])
-	await(t, "the value is nowhere", func() bool { return len(e.scan(e.canary)) == 0 })
+	e.awaitNowhere()
 
 	require.Len(t, e.snapshots(), 1)
 	require.Equal(t, [][]any{{200.0, "stays"}}, e.result("SELECT id, note FROM orders", "").rows())

@@ -80,6 +80,8 @@ type copied struct {
 	done  chan struct{}      // closed when the copy is complete or err is set
 	err   error
 	seal  seal
+
+	isDropped bool // remove it when its last user leaves
 }
 
 // seal identifies the state of a file, to detect changes. The time of the last change of the inode is not part of it,
@@ -266,7 +268,7 @@ func (c *cache) shrink(more int64) {
 	}
 }
 
-// forget removes a copy. Open files and hard links of the copy stay usable. The caller holds mu.
+// forget removes a copy. Open files and hard links of the copy stay usable, but a user that has only its path finds nothing. The caller holds mu.
 func (c *cache) forget(item *copied) {
 	if c.items[item.name] != item {
 		return
@@ -299,6 +301,10 @@ func (c *cache) leave(item *copied) {
 	select {
 	case <-item.done:
 		item.idle = c.idle.PushFront(item)
+
+		if item.isDropped {
+			c.forget(item)
+		}
 	default:
 		item.stop()
 		// The fetch may take a moment to end. A caller that needs the file in the meantime starts a new fetch.

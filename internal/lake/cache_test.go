@@ -313,6 +313,34 @@ func TestCacheChanged(t *testing.T) {
 	require.Error(t, l.Verify("/etc/passwd"))
 }
 
+// TestDropCopies checks that copies are removed at once if nobody uses them, and that a user still finds the copy at its path.
+func TestDropCopies(t *testing.T) {
+	t.Parallel()
+
+	p, folder := newPlace(t), t.TempDir()
+	l, _ := p.replica(p.url, func(c *Config) { c.CacheDir, c.CacheBytes = folder, 1000 })
+
+	_, release := p.fetch(l, p.object(10))
+	release()
+
+	used := p.object(20)
+	path, release := p.fetch(l, used)
+
+	l.DropCopies(time.Now().Add(-time.Hour))
+	require.Equal(t, 2, cached(t, folder), "they are younger")
+
+	l.DropCopies(time.Now().Add(time.Minute))
+	require.Equal(t, 1, cached(t, folder))
+	require.NoError(t, os.Link(path, filepath.Join(t.TempDir(), "link")))
+
+	_, releaseAgain := p.fetch(l, used)
+	release()
+	require.Equal(t, 1, cached(t, folder), "another user has it")
+	releaseAgain()
+	require.Equal(t, 0, cached(t, folder))
+	require.Zero(t, l.Cache().Bytes)
+}
+
 // TestCacheLastUserLeaves covers the case that the last user of a file releases it at the moment its download completes.
 // Whichever happens first, the cache counts exactly the files in its folder.
 func TestCacheLastUserLeaves(t *testing.T) {

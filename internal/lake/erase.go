@@ -51,7 +51,7 @@ func Exists(ctx context.Context, q postgres.Querier, t Table) (bool, error) {
 	return selectExists(ctx, q, t)
 }
 
-// DropCopies removes the local copies of data files that were fetched before a moment. Statements that read one of them now can finish.
+// DropCopies removes the local copies of data files that were fetched before a moment. A copy in use is removed when its last user leaves.
 func (l *Lake) DropCopies(before time.Time) {
 	if l.cache == nil {
 		return
@@ -63,7 +63,11 @@ func (l *Lake) DropCopies(before time.Time) {
 	for _, item := range l.cache.items {
 		select {
 		case <-item.done:
-			if item.err == nil && item.seal.modified.Before(before) {
+			switch {
+			case item.err != nil || !item.seal.modified.Before(before):
+			case item.users > 0:
+				item.isDropped = true
+			default:
 				l.cache.forget(item)
 			}
 		default: // is being fetched; the next call finds it
