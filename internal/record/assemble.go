@@ -249,7 +249,7 @@ func (r *Records) decimal(i int) (sign rune) {
 			continue
 		}
 
-		for _, a := range amounts(c.Quote) {
+		for _, a := range c.amounts() {
 			if !shares(c.said.numbers, a.readings) || len(a.readings) != 1 {
 				continue
 			}
@@ -402,7 +402,7 @@ func (c Cell) number(style Style) (string, Flag) {
 
 	var common []string
 
-	for _, a := range amounts(c.Quote) {
+	for _, a := range c.amounts() {
 		common = append(common, agreed(c.said.numbers, a.readings, style.Decimal, 0)...)
 	}
 

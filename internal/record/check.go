@@ -13,6 +13,7 @@ import (
 type reading struct {
 	numbers map[rune]string  // empty if it is no number
 	unit    string           // of the number
+	digits  string           // the number as it is written
 	leading bool             // the number begins with a zero
 	dates   map[Order]string // empty if it is no date
 	clock   string
@@ -27,7 +28,7 @@ func readValue(text string) (r reading) {
 
 	if len(numeral.FindAllStringIndex(text, -1)) == 1 {
 		if one := amounts(text)[0]; one.rest == "" || perUnit.MatchString(one.rest) {
-			r.numbers, r.unit, r.leading = one.readings, one.unit, one.leading
+			r.numbers, r.unit, r.leading, r.digits = one.readings, one.unit, one.leading, one.digits
 		}
 	}
 
@@ -122,7 +123,7 @@ func (c Cell) inQuote(kind Kind) (unit string, found bool) {
 	if len(c.said.numbers) > 0 && kind != Text {
 		var units []string
 
-		for _, a := range amounts(c.Quote) {
+		for _, a := range c.amounts() {
 			if !shares(c.said.numbers, a.readings) {
 				continue
 			}
@@ -154,6 +155,18 @@ func (c Cell) inQuote(kind Kind) (unit string, found bool) {
 	}
 
 	return "", containsText(strings.ToLower(c.Quote), strings.ToLower(c.Said))
+}
+
+// amounts returns the numbers of the quote that can be the one that was said: those that are written like it, if there are any. 4.300 t is not
+// the 4,3 % beside it.
+func (c Cell) amounts() []amount {
+	all := amounts(c.Quote)
+
+	if alike := slices.DeleteFunc(slices.Clone(all), func(a amount) bool { return a.digits != c.said.digits }); len(alike) > 0 {
+		return alike
+	}
+
+	return all
 }
 
 // containsText reports whether a text contains another one that neither begins nor ends within a word or a number.
@@ -243,48 +256,52 @@ func (f *finder) hasUnit(unit string) bool {
 	return false
 }
 
-// place chooses among the places of each quote. Quotes that stand only once, and in no other record, show where a record is.
+// place chooses among the places of each quote. Quotes that stand on one line only show where a record is: on the lines of which it has more of
+// them than any other record. So a record whose line another one quotes wrongly is still found.
 func (k *checker) place() {
-	claimed := map[Place]int{}
+	claimed := map[Place]map[int]int{} // quotes of each record on each line
 
-	for _, spots := range k.spots {
-		for _, line := range linesOf(spots) {
-			claimed[line]++
+	for n, spots := range k.spots {
+		for _, s := range spots {
+			if len(s) == 0 || slices.ContainsFunc(s, func(other spot) bool { return other.line != s[0].line }) {
+				continue
+			}
+
+			if claimed[s[0].line] == nil {
+				claimed[s[0].line] = map[int]int{}
+			}
+
+			claimed[s[0].line][n]++
+		}
+	}
+
+	anchors := make([][]Place, len(k.records))
+
+	for line, by := range claimed {
+		if n, ok := most(by); ok {
+			anchors[n] = append(anchors[n], line)
 		}
 	}
 
 	var last Place
 
 	for n := range k.records {
-		var anchors []Place
-
-		for _, line := range linesOf(k.spots[n]) {
-			if claimed[line] == 1 {
-				anchors = append(anchors, line)
-			}
-		}
-
 		for i, spots := range k.spots[n] {
 			if len(spots) > 0 {
-				chosen := choose(spots, anchors, last)
+				chosen := choose(spots, anchors[n], last)
 				k.records[n].Cells[i].Place, k.records[n].Cells[i].line = chosen.place, chosen.line
 			}
 		}
 
 		k.records[n].locate()
-		last = k.records[n].at
-	}
-}
 
-// linesOf returns the lines of the quotes that stand only once, each line once.
-func linesOf(spots [][]spot) (lines []Place) {
-	for _, s := range spots {
-		if len(s) == 1 && !slices.Contains(lines, s[0].line) {
-			lines = append(lines, s[0].line)
+		// What the record before has in common with others can stand far above it.
+		for last = k.records[n].at; len(anchors[n]) > 0; anchors[n] = anchors[n][1:] {
+			if last.before(anchors[n][0]) {
+				last = anchors[n][0]
+			}
 		}
 	}
-
-	return lines
 }
 
 // choose returns the place that is nearest to what is known of the record. If nothing is known, it is the first one after the record before.
@@ -386,11 +403,17 @@ func most(by map[int]int) (n int, ok bool) {
 // isOfOther reports whether a line on which the record n has a cell belongs to another record.
 func isOfOther(n int, line Place, by map[int]int, owned [][]Place) bool {
 	mine := slices.DeleteFunc(slices.Clone(owned[n]), func(p Place) bool { return p == line })
-	if len(mine) == 0 || by[n] > 1 || within(line, mine) {
+	if len(mine) == 0 || within(line, mine) {
 		return false
 	}
 
-	if owner, ok := most(by); ok && owner != n {
+	// Several cells on one line can be about several records, but not on the only line of another one.
+	owner, ok := most(by)
+
+	switch isForeign := ok && owner != n; {
+	case by[n] > 1:
+		return isForeign && len(owned[owner]) == 1
+	case isForeign:
 		return true
 	}
 

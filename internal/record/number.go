@@ -85,6 +85,7 @@ func canonical(whole, fraction string) string {
 
 // amount is a number in a text, with its sign and the unit beside it.
 type amount struct {
+	digits   string // with their signs, as they are written
 	readings map[rune]string
 	unit     string
 	rest     string // letters beside it that are no unit
@@ -129,7 +130,7 @@ func amounts(text string) (list []amount) {
 
 // amountOf reads a number. prefix is all text before it, before and after are what is between it and the numbers beside it.
 func amountOf(prefix, before, digits, after string) amount {
-	a := amount{readings: numbers(digits), leading: len(digits) > 1 && digits[0] == '0' && isDigit(digits[1])}
+	a := amount{digits: digits, readings: numbers(digits), leading: len(digits) > 1 && digits[0] == '0' && isDigit(digits[1])}
 
 	if sign, size := utf8.DecodeLastRuneInString(before); sign == '-' || sign == '−' {
 		// A dash between words or numbers is no sign.
@@ -226,6 +227,11 @@ var units = map[string]string{ //nolint:gochecknoglobals // a table
 	"ml": "ml", "cl": "cl", "l": "l", "liter": "l", "litre": "l", "litres": "l",
 	"wh": "Wh", "kwh": "kWh", "mwh": "MWh",
 	"pcs": "pieces", "pc": "pieces", "piece": "pieces", "pieces": "pieces", "stk": "pieces", "stück": "pieces", "st": "pieces", "units": "pieces", "ea": "pieces",
+	"box": "boxes", "boxes": "boxes", "karton": "boxes", "kartons": "boxes", "carton": "boxes", "cartons": "boxes", "kiste": "boxes", "kisten": "boxes",
+	"roll": "rolls", "rolls": "rolls", "rolle": "rolls", "rollen": "rolls", "pair": "pairs", "pairs": "pairs", "paar": "pairs", "set": "sets", "sets": "sets", "satz": "sets",
+	"pack": "packs", "packs": "packs", "packung": "packs", "packungen": "packs", "bag": "bags", "bags": "bags", "sack": "bags", "säcke": "bags", "beutel": "bags",
+	"bottle": "bottles", "bottles": "bottles", "flasche": "bottles", "flaschen": "bottles", "can": "cans", "cans": "cans", "dose": "cans", "dosen": "cans",
+	"pallet": "pallets", "pallets": "pallets", "palette": "pallets", "paletten": "pallets", "sheet": "sheets", "sheets": "sheets", "blatt": "sheets",
 	"days": "days", "day": "days", "tage": "days", "tagen": "days", "tag": "days", "months": "months", "monate": "months", "monaten": "months",
 	"years": "years", "jahre": "years", "jahren": "years", "hours": "hours", "stunden": "hours", "h": "hours", "minutes": "minutes", "minuten": "minutes", "min": "minutes",
 }

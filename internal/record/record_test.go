@@ -3,6 +3,7 @@ package record_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -103,6 +104,10 @@ func TestValues(t *testing.T) {
 		{number, "12 million", "12 million", "", record.WrongType},
 		{number, "twelve", "twelve", "", record.WrongType},
 		{number, "007", "No. 007", "7", ""},
+		{number, "27 rolls", "27 rolls of film", "27", ""},
+		{number, "3 Kartons", "3 Kartons", "3", ""},
+		{number, "3 dozen", "3 dozen", "", record.WrongType},
+		{number, "4.300 t", "4.300 t with 4,3 % and 17,5 MWh", "", record.WrongType}, // nothing decides
 		{euros, "12.50 EUR", "€ 12.50", "12.5", ""},
 		{euros, "12.50", "12.50 USD", "", record.WrongUnit},
 		{euros, "12.50 USD", "12.50 EUR", "", record.WrongUnit},
@@ -218,6 +223,64 @@ func TestSharedLine(t *testing.T) {
 	found := assemble(t, fields, record.Style{}, whole(text), claims...)
 	require.Empty(t, found.Flagged())
 	require.Len(t, found.Records, 5)
+}
+
+// TestAlike checks that a number is not confused with one beside it that is equal only in the other decimal style.
+func TestAlike(t *testing.T) {
+	t.Parallel()
+
+	fields := []record.Field{{Name: "output", Kind: record.Number}, {Name: "scrap", Kind: record.Number}}
+	line := "Altfeld 4.300 t, 4,3 %, 17,55 MWh"
+	found := assemble(t, fields, record.Style{}, whole(line), said{"output": {"4.300 t", line, 1}, "scrap": {"4,3 %", line, 1}})
+	require.Equal(t, "4300", found.Records[0].Cells[0].Value)
+	require.Equal(t, "4.3", found.Records[0].Cells[1].Value)
+	require.Empty(t, found.Flagged())
+}
+
+// TestNearDuplicates checks that records whose words are partly the same are kept apart, also if another record quotes one of their lines.
+func TestNearDuplicates(t *testing.T) {
+	t.Parallel()
+
+	fields := []record.Field{{Name: "day", Kind: record.Date}, {Name: "item"}, {Name: "quantity", Kind: record.Whole}, {Name: "price", Kind: record.Number}, {Name: "amount", Kind: record.Number}}
+	rows := [][4]string{{"Bolt", "11 pcs", "2,50", "27,50"}, {"Bolt", "1 pcs", "3,50", "3,50"}, {"Nut", "13 pcs", "4,50", "58,50"}, {"Nut", "1 pcs", "5,50", "5,50"}, {"Nut", "15 pcs", "6,50", "97,50"}}
+	text := "Invoice of 07.03.2026\n\n"
+
+	for _, row := range rows {
+		text += strings.Join(row[:], "\t") + "\n"
+	}
+
+	claims := func() (claims []said) {
+		for _, row := range rows {
+			one := said{"day": {"07.03.2026", "of 07.03.2026", 1}}
+			for i, cell := range row {
+				one[fields[i+1].Name] = &says{cell, cell, 1}
+			}
+
+			claims = append(claims, one)
+		}
+
+		return claims
+	}
+
+	none := assemble(t, fields, record.Style{}, whole(text), claims()...)
+	require.Empty(t, none.Flagged())
+
+	stolen := claims()
+	stolen[4]["price"], stolen[4]["quantity"] = stolen[1]["price"], stolen[2]["quantity"] // of two records
+	found := assemble(t, fields, record.Style{}, whole(text), stolen...)
+	require.Equal(t, []record.Flagged{{Field: "price", Count: 1, Pages: []int{1}}, {Field: "quantity", Count: 1, Pages: []int{1}}}, byName(found.Flagged()))
+
+	stolen = claims()
+	stolen[0]["quantity"], stolen[0]["price"] = stolen[2]["quantity"], stolen[2]["price"] // of one record
+	found = assemble(t, fields, record.Style{}, whole(text), stolen...)
+	require.Equal(t, []record.Flagged{{Field: "price", Count: 1, Pages: []int{1}}, {Field: "quantity", Count: 1, Pages: []int{1}}}, byName(found.Flagged()))
+	require.Equal(t, record.OtherRecord, found.Records[0].Cells[2].Flag)
+}
+
+func byName(list []record.Flagged) []record.Flagged {
+	slices.SortFunc(list, func(a, b record.Flagged) int { return strings.Compare(a.Field, b.Field) })
+
+	return list
 }
 
 // TestHostileAnswers checks that no answer makes the package fail in another way than with an error, or gives a value that the text does not have.
