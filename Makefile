@@ -172,7 +172,7 @@ bench: ## Measure performance next to a minimal program for comparison, all or N
 
 # EVAL_DIR is the folder with the question sets. Without it, the small set of the repository is used.
 .PHONY: eval
-eval: ## Measure the quality of answers: SUITE=all SPLIT=dev|held-out AGENT=nl2ql|assistant MODEL=…, EVAL_FLAGS='-compare REPORT'; docs/quality.md
+eval: ## Measure the quality of answers: SUITE=all SPLIT=dev|held-out AGENT=nl2ql|assistant MODEL=…, EVAL_FLAGS='-compare REPORT'; SUITE=documents for records of documents; docs/quality.md
 	go run ./eval -suite "$(or $(SUITE),all)" -split "$(or $(SPLIT),dev)" -agent "$(or $(AGENT),nl2ql)" -model "$(MODEL)" $(EVAL_FLAGS)
 
 .PHONY: test-python

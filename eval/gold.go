@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"quern.dev/quern/eval/documents"
 )
 
 // script is a model with known answers to the questions.
@@ -20,6 +22,7 @@ type script struct {
 	replies   map[string]*reply    // replies to questions, by ID; nil if the replies are derived from the answers
 	forms     map[string]*goldForm // by ID; nil if the model writes SQL
 	replays   *replays             // of the model that answers with wrong statements, else nil
+	documents *documents.Model     // of the model that reads documents, else nil
 }
 
 // reply is the reply of a scripted model to a question.

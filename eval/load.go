@@ -76,12 +76,14 @@ func (s *service) load(ctx context.Context, set string, t table) error {
 		return refusal("creating the dataset", made.HTTPResponse, made.Body)
 	}
 
-	session, err := s.upload(ctx, filepath.Base(file), content)
+	session, err := s.upload(ctx, upload{filepath.Base(file), content})
 	if err != nil {
 		return err
 	}
 
-	return s.ingest(ctx, t, session)
+	_, err = s.ingest(ctx, t, api.NewIngestion{SessionID: session, Mode: new(api.NewIngestionModeReplace), Accept: &[]api.DoubtCode{api.All}})
+
+	return err
 }
 
 // readDefinition returns the descriptions of a table's columns from _schema.json in the same folder, or nil if there is
@@ -120,9 +122,20 @@ func readDefinition(file string) (*map[string]string, error) {
 	return &definition, nil
 }
 
-// upload uploads a file and returns its upload session.
-func (s *service) upload(ctx context.Context, name string, content []byte) (session uuid.UUID, err error) {
-	prepared, err := s.api.PrepareUploadWithResponse(ctx, nil, api.PrepareUpload{FilesToUpload: []api.FileToUpload{{Filename: name, Size: int64(len(content))}}})
+// upload is a file to upload.
+type upload struct {
+	name    string
+	content []byte
+}
+
+// upload uploads files and returns their upload session.
+func (s *service) upload(ctx context.Context, files ...upload) (session uuid.UUID, err error) {
+	wanted := make([]api.FileToUpload, len(files))
+	for i, file := range files {
+		wanted[i] = api.FileToUpload{Filename: file.name, Size: int64(len(file.content))}
+	}
+
+	prepared, err := s.api.PrepareUploadWithResponse(ctx, nil, api.PrepareUpload{FilesToUpload: wanted})
 	if err != nil {
 		return session, err
 	}
@@ -131,25 +144,32 @@ func (s *service) upload(ctx context.Context, name string, content []byte) (sess
 		return session, refusal("preparing the upload", prepared.HTTPResponse, prepared.Body)
 	}
 
-	file := prepared.JSON200.Files[0]
-	done := api.FinishUpload{Key: file.Key, UploadID: file.UploadID}
+	session = prepared.JSON200.SessionID
 
-	for i, part := range file.PresignedUrls {
-		etag, err := put(ctx, part.URL, content[:part.PartSize])
+	for i, file := range prepared.JSON200.Files {
+		done, content := api.FinishUpload{Key: file.Key, UploadID: file.UploadID}, files[i].content
+
+		for i, part := range file.PresignedUrls {
+			etag, err := put(ctx, part.URL, content[:part.PartSize])
+			if err != nil {
+				return session, err
+			}
+
+			content = content[part.PartSize:]
+			done.Parts = append(done.Parts, api.FinishedPart{PartNumber: int32(i + 1), Etag: etag})
+		}
+
+		finished, err := s.api.FinishUploadWithResponse(ctx, session, file.FileID, done)
 		if err != nil {
 			return session, err
 		}
 
-		content = content[part.PartSize:]
-		done.Parts = append(done.Parts, api.FinishedPart{PartNumber: int32(i + 1), Etag: etag})
+		if finished.JSON200 == nil {
+			return session, refusal("finishing the upload", finished.HTTPResponse, finished.Body)
+		}
 	}
 
-	finished, err := s.api.FinishUploadWithResponse(ctx, prepared.JSON200.SessionID, file.FileID, done)
-	if err == nil && finished.JSON200 == nil {
-		err = refusal("finishing the upload", finished.HTTPResponse, finished.Body)
-	}
-
-	return prepared.JSON200.SessionID, err
+	return session, nil
 }
 
 func put(ctx context.Context, address string, part []byte) (etag string, err error) {
@@ -172,32 +192,30 @@ func put(ctx context.Context, address string, part []byte) (etag string, err err
 	return response.Header.Get("ETag"), err
 }
 
-// ingest loads the files of a session and returns when the ingestion has completed. It fails if rows were set aside.
-func (s *service) ingest(ctx context.Context, t table, session uuid.UUID) error {
-	accepted, err := s.api.CreateIngestionWithResponse(ctx, s.user, t.namespace, t.dataset, nil, api.NewIngestion{
-		SessionID: session, Mode: new(api.NewIngestionModeReplace), Accept: &[]api.DoubtCode{api.All},
-	})
+// ingest loads the files of a session and returns the ingestion when it has completed. It fails if rows were set aside.
+func (s *service) ingest(ctx context.Context, t table, wanted api.NewIngestion) (id uuid.UUID, err error) {
+	accepted, err := s.api.CreateIngestionWithResponse(ctx, s.user, t.namespace, t.dataset, nil, wanted)
 	if err != nil {
-		return err
+		return id, err
 	}
 
 	if accepted.JSON202 == nil {
-		return refusal("starting the ingestion", accepted.HTTPResponse, accepted.Body)
+		return id, refusal("starting the ingestion", accepted.HTTPResponse, accepted.Body)
 	}
 
 	now := *accepted.JSON202
 	for now.Status == api.IngestionStatusQueued || now.Status == api.IngestionStatusRunning {
 		if err := sleep(ctx, loadPoll); err != nil {
-			return err
+			return id, err
 		}
 
 		read, err := s.api.GetIngestionWithResponse(ctx, s.user, t.namespace, t.dataset, now.ID)
 		if err != nil {
-			return err
+			return id, err
 		}
 
 		if read.JSON200 == nil {
-			return refusal("reading the ingestion", read.HTTPResponse, read.Body)
+			return id, refusal("reading the ingestion", read.HTTPResponse, read.Body)
 		}
 
 		now = *read.JSON200
@@ -206,10 +224,10 @@ func (s *service) ingest(ctx context.Context, t table, session uuid.UUID) error 
 	if now.Status != api.IngestionStatusCompleted || now.Progress.RowsSetAside > 0 {
 		text, err := json.Marshal(now)
 
-		return errors.Join(fmt.Errorf("the ingestion failed: %s", text), err)
+		return id, errors.Join(fmt.Errorf("the ingestion failed: %s", text), err)
 	}
 
-	return nil
+	return now.ID, nil
 }
 
 // awaitProfiles returns when every table has a profile, which agents use to find columns and values.

@@ -7,8 +7,8 @@
 // It starts its own service beside the stack, or uses the one at QUERN_URL with QUERN_TOKEN. The models gold, planted,
 // replies, forms and mutated are scripted: gold answers every question correctly, planted gives some wrong answers, replies
 // reads its answers from a file, forms answers with forms from a file, and mutated answers with wrong versions of the right
-// statements. They measure the pipeline and this program. Progress is written to standard error; the last line of standard
-// output is
+// statements. They measure the pipeline and this program. The suites grounding and documents ask no questions. Progress is
+// written to standard error; the last line of standard output is
 //
 //	eval <suite> <split> <model> n=… answered=… precision=… accuracy=… refused-right=…
 //
@@ -76,6 +76,10 @@ func run(ctx context.Context) error {
 
 	if o.suite == groundingSuite {
 		return measureGrounding(o)
+	}
+
+	if o.suite == documentsSuite {
+		return measureDocuments(ctx, o)
 	}
 
 	earlier, err := readReport(o.compare)

@@ -105,9 +105,13 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", chunk)
 }
 
-// say returns the kind of completion that is requested: a plan whose only step is the question, a statement, or an
+// say returns the kind of completion that is requested: the records of a document, a plan whose only step is the question, a statement, or an
 // answer.
 func (s *script) say(about conversation) ([]byte, error) {
+	if s.documents != nil {
+		return s.documents.Answer(plain(about.Messages[len(about.Messages)-1].Content))
+	}
+
 	switch first := plain(about.Messages[0].Content); {
 	case strings.HasPrefix(first, "You plan"):
 		return s.plan(about)

@@ -125,8 +125,10 @@ func allowed() map[string][]string {
 		"bench/ingest":  {"api", "bench/rig", "internal/engine/document/paper", "stack"},
 		"bench/catalog": {"api", "bench/rig", "stack"},
 		"bench/rig":     {"api", "stack"},
-		"eval":          {"api", "eval/sample", "internal/grounding", "stack"},
-		"eval/sample":   {},
+
+		"eval":           {"api", "eval/documents", "eval/sample", "internal/grounding", "stack"},
+		"eval/documents": {"internal/engine/document/paper"},
+		"eval/sample":    {},
 
 		"release": {},
 		"web":     {},

@@ -243,10 +243,13 @@ func TestNearDuplicates(t *testing.T) {
 
 	fields := []record.Field{{Name: "day", Kind: record.Date}, {Name: "item"}, {Name: "quantity", Kind: record.Whole}, {Name: "price", Kind: record.Number}, {Name: "amount", Kind: record.Number}}
 	rows := [][4]string{{"Bolt", "11 pcs", "2,50", "27,50"}, {"Bolt", "1 pcs", "3,50", "3,50"}, {"Nut", "13 pcs", "4,50", "58,50"}, {"Nut", "1 pcs", "5,50", "5,50"}, {"Nut", "15 pcs", "6,50", "97,50"}}
-	text := "Invoice of 07.03.2026\n\n"
+
+	var text strings.Builder
+
+	text.WriteString("Invoice of 07.03.2026\n\n")
 
 	for _, row := range rows {
-		text += strings.Join(row[:], "\t") + "\n"
+		text.WriteString(strings.Join(row[:], "\t") + "\n")
 	}
 
 	claims := func() (claims []said) {
@@ -262,17 +265,17 @@ func TestNearDuplicates(t *testing.T) {
 		return claims
 	}
 
-	none := assemble(t, fields, record.Style{}, whole(text), claims()...)
+	none := assemble(t, fields, record.Style{}, whole(text.String()), claims()...)
 	require.Empty(t, none.Flagged())
 
 	stolen := claims()
 	stolen[4]["price"], stolen[4]["quantity"] = stolen[1]["price"], stolen[2]["quantity"] // of two records
-	found := assemble(t, fields, record.Style{}, whole(text), stolen...)
+	found := assemble(t, fields, record.Style{}, whole(text.String()), stolen...)
 	require.Equal(t, []record.Flagged{{Field: "price", Count: 1, Pages: []int{1}}, {Field: "quantity", Count: 1, Pages: []int{1}}}, byName(found.Flagged()))
 
 	stolen = claims()
 	stolen[0]["quantity"], stolen[0]["price"] = stolen[2]["quantity"], stolen[2]["price"] // of one record
-	found = assemble(t, fields, record.Style{}, whole(text), stolen...)
+	found = assemble(t, fields, record.Style{}, whole(text.String()), stolen...)
 	require.Equal(t, []record.Flagged{{Field: "price", Count: 1, Pages: []int{1}}, {Field: "quantity", Count: 1, Pages: []int{1}}}, byName(found.Flagged()))
 	require.Equal(t, record.OtherRecord, found.Records[0].Cells[2].Flag)
 }

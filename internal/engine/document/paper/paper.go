@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -124,16 +126,16 @@ func Word(blocks ...string) []byte {
 	})
 }
 
-// Zip returns a zip archive.
+// Zip returns a zip archive. Equal parts give equal bytes.
 func Zip(parts map[string]string) []byte {
 	var file bytes.Buffer
 
 	archive := zip.NewWriter(&file)
 
-	for name, content := range parts {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		part, err := archive.Create(name)
 		if err == nil {
-			_, err = part.Write([]byte(content))
+			_, err = part.Write([]byte(parts[name]))
 		}
 
 		if err != nil {
