@@ -2559,7 +2559,10 @@ type DeliveryStatus string
 
 // DocumentField defines model for DocumentField.
 type DocumentField struct {
-	// Flag Why the field is in doubt. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
+	// Corrected Present and true if a person decided the value, also if there is none.
+	Corrected *bool `json:"corrected,omitempty"`
+
+	// Flag Why the field is in doubt, unless it is corrected. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
 	// `quoteNotFound`: the words are not in the text. `valueNotInQuote`: they do not have the value. `otherRecord`: they stand among those
 	// of another record. `unit`: the unit is another one. `type`: the value does not have the type of the field, or can be read in two ways.
 	Flag *DocumentFieldFlag `json:"flag,omitempty"`
@@ -2570,28 +2573,45 @@ type DocumentField struct {
 	// Page Absent if the quote was not found.
 	Page *int32 `json:"page,omitempty"`
 
-	// Quote The words of the document.
+	// Pending Present and true if the row does not have the value yet: it was corrected, or the correction was removed, after the load.
+	Pending *bool `json:"pending,omitempty"`
+
+	// Quote The words of the document. Empty if the model said nothing about the field.
 	Quote string `json:"quote"`
 
-	// Said What the model said, if the field is flagged.
+	// Said What the model said, if the field is flagged, or was flagged before it was corrected.
 	Said *string `json:"said,omitempty"`
 
 	// To The character after the quote.
 	To *int32 `json:"to,omitempty"`
+
+	// Value The value that is loaded, or that a person set. Numbers have a decimal point, dates are as 2026-03-04. Absent if there is none.
+	Value *string `json:"value,omitempty"`
 }
 
-// DocumentFieldFlag Why the field is in doubt. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
+// DocumentFieldFlag Why the field is in doubt, unless it is corrected. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
 // `quoteNotFound`: the words are not in the text. `valueNotInQuote`: they do not have the value. `otherRecord`: they stand among those
 // of another record. `unit`: the unit is another one. `type`: the value does not have the type of the field, or can be read in two ways.
 type DocumentFieldFlag string
 
+// DocumentPage defines model for DocumentPage.
+type DocumentPage struct {
+	Page int32 `json:"page"`
+
+	// Text The text of the page as it was read.
+	Text string `json:"text"`
+}
+
 // DocumentRecord defines model for DocumentRecord.
 type DocumentRecord struct {
-	// Fields By name, the fields about which the model said something.
+	// Fields By name, the fields about which the model said something, or which a person corrected.
 	Fields map[string]DocumentField `json:"fields"`
 
 	// File Name of the uploaded file.
 	File string `json:"file"`
+
+	// ID Of the record in its ingestion.
+	ID   string `json:"id"`
 	Page int32  `json:"page"`
 
 	// Row The row that it became, as in `__metadata.source`. Absent if no field has a value.
@@ -2602,6 +2622,11 @@ type DocumentRecord struct {
 type DocumentRecordList struct {
 	Data       []DocumentRecord `json:"data"`
 	NextCursor *string          `json:"nextCursor,omitempty"`
+}
+
+// DocumentText defines model for DocumentText.
+type DocumentText struct {
+	Pages []DocumentPage `json:"pages"`
 }
 
 // Doubt defines model for Doubt.
@@ -2671,6 +2696,12 @@ type Feedback struct {
 	Comment   *string   `json:"comment,omitempty"`
 	ThumbsUp  bool      `json:"thumbsUp"`
 	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// FieldCorrection defines model for FieldCorrection.
+type FieldCorrection struct {
+	// Value The right value, or null if there is none. A number or date is given as the API shows it or as the document writes it; 422 if it can be read in two ways.
+	Value *string `json:"value"`
 }
 
 // FileToUpload defines model for FileToUpload.
@@ -4910,6 +4941,9 @@ type EscapeFormulas = bool
 // ExportFormat defines model for ExportFormat.
 type ExportFormat string
 
+// FieldName defines model for FieldName.
+type FieldName = string
+
 // FileID defines model for FileId.
 type FileID = openapi_types.UUID
 
@@ -4930,6 +4964,9 @@ type Namespace = ObjectName
 
 // Prefer defines model for Prefer.
 type Prefer = string
+
+// RecordID defines model for RecordId.
+type RecordID = string
 
 // RowLimit defines model for RowLimit.
 type RowLimit = int32
@@ -5102,11 +5139,21 @@ type CreateIngestionParams struct {
 
 // ListDocumentRecordsParams defines parameters for ListDocumentRecords.
 type ListDocumentRecordsParams struct {
+	// Flagged Only records with a field that is in doubt and that nobody has corrected.
+	Flagged *bool `form:"flagged,omitempty" json:"flagged,omitempty"`
+
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Limit Length of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ReloadIngestionParams defines parameters for ReloadIngestion.
+type ReloadIngestionParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // ListSetAsideRowsParams defines parameters for ListSetAsideRows.
@@ -5590,6 +5637,9 @@ type PutInferDefinitionJSONRequestBody = InferDefinitionChange
 
 // CreateIngestionJSONRequestBody defines body for CreateIngestion for application/json ContentType.
 type CreateIngestionJSONRequestBody = NewIngestion
+
+// CorrectFieldJSONRequestBody defines body for CorrectField for application/json ContentType.
+type CorrectFieldJSONRequestBody = FieldCorrection
 
 // RetryIngestionJSONRequestBody defines body for RetryIngestion for application/json ContentType.
 type RetryIngestionJSONRequestBody = IngestionRetry
@@ -6077,6 +6127,52 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records (the `ListDocumentRecords` operationId).
 	ListDocumentRecords(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListDocumentRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UncorrectField Remove the correction of a field
+	//
+	// Needs the editor role. What the model read counts again, from the next `reload` on. A repeat gives the same answer.
+	//
+	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `UncorrectField` operationId).
+	UncorrectField(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CorrectFieldWithBody Correct a field of a record of a document
+	//
+	// Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+	// document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+	// with the next `reload`. 422 with the reason if the value does not have the type of the column.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `CorrectField` operationId).
+	CorrectFieldWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CorrectField Correct a field of a record of a document
+	//
+	// Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+	// document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+	// with the next `reload`. 422 with the reason if the value does not have the type of the column.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `CorrectField` operationId).
+	CorrectField(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, body CorrectFieldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDocumentRecordText Text of the pages of a record
+	//
+	// Needs the viewer role. The pages that the quotes of the record stand on, and its own page. `from` and `to` of its fields count the characters
+	// (Unicode code points) of `text`. `pages` is empty for a record of a load by a release that kept no text.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text (the `GetDocumentRecordText` operationId).
+	GetDocumentRecordText(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReloadIngestion Load documents again, with the corrections
+	//
+	// Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
+	// What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
+	// read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload (the `ReloadIngestion` operationId).
+	ReloadIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ReloadIngestionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetryIngestionWithBody Continue a waiting ingestion, or try a failed one again
 	//
@@ -8206,6 +8302,102 @@ func (c *Client) CancelIngestion(ctx context.Context, username Username, namespa
 // Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records (the `ListDocumentRecords` operationId).
 func (c *Client) ListDocumentRecords(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListDocumentRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListDocumentRecordsRequest(c.Server, username, namespace, datasetName, ingestionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UncorrectField Remove the correction of a field
+//
+// Needs the editor role. What the model read counts again, from the next `reload` on. A repeat gives the same answer.
+//
+// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `UncorrectField` operationId).
+func (c *Client) UncorrectField(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUncorrectFieldRequest(c.Server, username, namespace, datasetName, ingestionID, recordID, fieldName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CorrectFieldWithBody Correct a field of a record of a document
+//
+// Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+// document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+// with the next `reload`. 422 with the reason if the value does not have the type of the column.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `CorrectField` operationId).
+func (c *Client) CorrectFieldWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCorrectFieldRequestWithBody(c.Server, username, namespace, datasetName, ingestionID, recordID, fieldName, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CorrectField Correct a field of a record of a document
+//
+// Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+// document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+// with the next `reload`. 422 with the reason if the value does not have the type of the column.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `CorrectField` operationId).
+func (c *Client) CorrectField(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, body CorrectFieldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCorrectFieldRequest(c.Server, username, namespace, datasetName, ingestionID, recordID, fieldName, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDocumentRecordText Text of the pages of a record
+//
+// Needs the viewer role. The pages that the quotes of the record stand on, and its own page. `from` and `to` of its fields count the characters
+// (Unicode code points) of `text`. `pages` is empty for a record of a load by a release that kept no text.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text (the `GetDocumentRecordText` operationId).
+func (c *Client) GetDocumentRecordText(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDocumentRecordTextRequest(c.Server, username, namespace, datasetName, ingestionID, recordID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReloadIngestion Load documents again, with the corrections
+//
+// Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
+// What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
+// read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload (the `ReloadIngestion` operationId).
+func (c *Client) ReloadIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ReloadIngestionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReloadIngestionRequest(c.Server, username, namespace, datasetName, ingestionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -12799,6 +12991,18 @@ func NewListDocumentRecordsRequest(server string, username Username, namespace N
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
+		if params.Flagged != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "flagged", *params.Flagged, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Cursor != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -12832,6 +13036,289 @@ func NewListDocumentRecordsRequest(server string, username Username, namespace N
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUncorrectFieldRequest constructs an http.Request for the UncorrectField method
+func NewUncorrectFieldRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam4 string
+
+	pathParam4, err = runtime.StyleParamWithOptions("simple", false, "recordId", recordID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam5 string
+
+	pathParam5, err = runtime.StyleParamWithOptions("simple", false, "fieldName", fieldName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/records/%s/fields/%s", pathParam0, pathParam1, pathParam2, pathParam3, pathParam4, pathParam5)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCorrectFieldRequest calls the generic CorrectField builder with application/json body
+func NewCorrectFieldRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, body CorrectFieldJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCorrectFieldRequestWithBody(server, username, namespace, datasetName, ingestionID, recordID, fieldName, "application/json", bodyReader)
+}
+
+// NewCorrectFieldRequestWithBody constructs an http.Request for the CorrectField method, with any body, and a specified content type
+func NewCorrectFieldRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam4 string
+
+	pathParam4, err = runtime.StyleParamWithOptions("simple", false, "recordId", recordID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam5 string
+
+	pathParam5, err = runtime.StyleParamWithOptions("simple", false, "fieldName", fieldName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/records/%s/fields/%s", pathParam0, pathParam1, pathParam2, pathParam3, pathParam4, pathParam5)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetDocumentRecordTextRequest constructs an http.Request for the GetDocumentRecordText method
+func NewGetDocumentRecordTextRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam4 string
+
+	pathParam4, err = runtime.StyleParamWithOptions("simple", false, "recordId", recordID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/records/%s/text", pathParam0, pathParam1, pathParam2, pathParam3, pathParam4)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReloadIngestionRequest constructs an http.Request for the ReloadIngestion method
+func NewReloadIngestionRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ReloadIngestionParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/reload", pathParam0, pathParam1, pathParam2, pathParam3)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -19137,6 +19624,58 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records (the `ListDocumentRecords` operationId).
 	ListDocumentRecordsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListDocumentRecordsParams, reqEditors ...RequestEditorFn) (*ListDocumentRecordsResponse, error)
 
+	// UncorrectFieldWithResponse Remove the correction of a field
+	//
+	// Needs the editor role. What the model read counts again, from the next `reload` on. A repeat gives the same answer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `UncorrectField` operationId).
+	UncorrectFieldWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, reqEditors ...RequestEditorFn) (*UncorrectFieldResponse, error)
+
+	// CorrectFieldWithBodyWithResponse Correct a field of a record of a document
+	//
+	// Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+	// document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+	// with the next `reload`. 422 with the reason if the value does not have the type of the column.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `CorrectField` operationId).
+	CorrectFieldWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CorrectFieldResponse, error)
+
+	// CorrectFieldWithResponse Correct a field of a record of a document
+	//
+	// Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+	// document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+	// with the next `reload`. 422 with the reason if the value does not have the type of the column.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `CorrectField` operationId).
+	CorrectFieldWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, body CorrectFieldJSONRequestBody, reqEditors ...RequestEditorFn) (*CorrectFieldResponse, error)
+
+	// GetDocumentRecordTextWithResponse Text of the pages of a record
+	//
+	// Needs the viewer role. The pages that the quotes of the record stand on, and its own page. `from` and `to` of its fields count the characters
+	// (Unicode code points) of `text`. `pages` is empty for a record of a load by a release that kept no text.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text (the `GetDocumentRecordText` operationId).
+	GetDocumentRecordTextWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, reqEditors ...RequestEditorFn) (*GetDocumentRecordTextResponse, error)
+
+	// ReloadIngestionWithResponse Load documents again, with the corrections
+	//
+	// Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
+	// What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
+	// read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload (the `ReloadIngestion` operationId).
+	ReloadIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ReloadIngestionParams, reqEditors ...RequestEditorFn) (*ReloadIngestionResponse, error)
+
 	// RetryIngestionWithBodyWithResponse Continue a waiting ingestion, or try a failed one again
 	//
 	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
@@ -22320,6 +22859,233 @@ func (r ListDocumentRecordsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListDocumentRecordsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UncorrectFieldResponseDefaultHeaders the declared response headers of an HTTP default response for UncorrectField
+type UncorrectFieldResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UncorrectFieldResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DocumentRecord
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UncorrectFieldResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UncorrectFieldResponse) GetJSON200() *DocumentRecord {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UncorrectFieldResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UncorrectFieldResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UncorrectFieldResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UncorrectFieldResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UncorrectFieldResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CorrectFieldResponseDefaultHeaders the declared response headers of an HTTP default response for CorrectField
+type CorrectFieldResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CorrectFieldResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DocumentRecord
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CorrectFieldResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CorrectFieldResponse) GetJSON200() *DocumentRecord {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CorrectFieldResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CorrectFieldResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CorrectFieldResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CorrectFieldResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CorrectFieldResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetDocumentRecordTextResponseDefaultHeaders the declared response headers of an HTTP default response for GetDocumentRecordText
+type GetDocumentRecordTextResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetDocumentRecordTextResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DocumentText
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetDocumentRecordTextResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDocumentRecordTextResponse) GetJSON200() *DocumentText {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetDocumentRecordTextResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDocumentRecordTextResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDocumentRecordTextResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDocumentRecordTextResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDocumentRecordTextResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReloadIngestionResponse202Headers the declared response headers of an HTTP 202 response for ReloadIngestion
+type ReloadIngestionResponse202Headers struct {
+	Location *string
+}
+
+// ReloadIngestionResponseDefaultHeaders the declared response headers of an HTTP default response for ReloadIngestion
+type ReloadIngestionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ReloadIngestionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Ingestion
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *ReloadIngestionResponse202Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ReloadIngestionResponseDefaultHeaders
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r ReloadIngestionResponse) GetJSON202() *Ingestion {
+	return r.JSON202
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReloadIngestionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReloadIngestionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReloadIngestionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReloadIngestionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReloadIngestionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -28606,6 +29372,88 @@ func (c *ClientWithResponses) ListDocumentRecordsWithResponse(ctx context.Contex
 	return ParseListDocumentRecordsResponse(rsp)
 }
 
+// UncorrectFieldWithResponse Remove the correction of a field
+//
+// Needs the editor role. What the model read counts again, from the next `reload` on. A repeat gives the same answer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `UncorrectField` operationId).
+func (c *ClientWithResponses) UncorrectFieldWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, reqEditors ...RequestEditorFn) (*UncorrectFieldResponse, error) {
+	rsp, err := c.UncorrectField(ctx, username, namespace, datasetName, ingestionID, recordID, fieldName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUncorrectFieldResponse(rsp)
+}
+
+// CorrectFieldWithBodyWithResponse Correct a field of a record of a document
+//
+// Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+// document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+// with the next `reload`. 422 with the reason if the value does not have the type of the column.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `CorrectField` operationId).
+func (c *ClientWithResponses) CorrectFieldWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CorrectFieldResponse, error) {
+	rsp, err := c.CorrectFieldWithBody(ctx, username, namespace, datasetName, ingestionID, recordID, fieldName, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCorrectFieldResponse(rsp)
+}
+
+// CorrectFieldWithResponse Correct a field of a record of a document
+//
+// Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+// document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+// with the next `reload`. 422 with the reason if the value does not have the type of the column.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName} (the `CorrectField` operationId).
+func (c *ClientWithResponses) CorrectFieldWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName, body CorrectFieldJSONRequestBody, reqEditors ...RequestEditorFn) (*CorrectFieldResponse, error) {
+	rsp, err := c.CorrectField(ctx, username, namespace, datasetName, ingestionID, recordID, fieldName, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCorrectFieldResponse(rsp)
+}
+
+// GetDocumentRecordTextWithResponse Text of the pages of a record
+//
+// Needs the viewer role. The pages that the quotes of the record stand on, and its own page. `from` and `to` of its fields count the characters
+// (Unicode code points) of `text`. `pages` is empty for a record of a load by a release that kept no text.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text (the `GetDocumentRecordText` operationId).
+func (c *ClientWithResponses) GetDocumentRecordTextWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, reqEditors ...RequestEditorFn) (*GetDocumentRecordTextResponse, error) {
+	rsp, err := c.GetDocumentRecordText(ctx, username, namespace, datasetName, ingestionID, recordID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDocumentRecordTextResponse(rsp)
+}
+
+// ReloadIngestionWithResponse Load documents again, with the corrections
+//
+// Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
+// What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
+// read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload (the `ReloadIngestion` operationId).
+func (c *ClientWithResponses) ReloadIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ReloadIngestionParams, reqEditors ...RequestEditorFn) (*ReloadIngestionResponse, error) {
+	rsp, err := c.ReloadIngestion(ctx, username, namespace, datasetName, ingestionID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReloadIngestionResponse(rsp)
+}
+
 // RetryIngestionWithBodyWithResponse Continue a waiting ingestion, or try a failed one again
 //
 // Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
@@ -32399,6 +33247,200 @@ func ParseListDocumentRecordsResponse(rsp *http.Response) (*ListDocumentRecordsR
 	switch {
 	case true:
 		var headers ListDocumentRecordsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUncorrectFieldResponse parses an HTTP response from a UncorrectFieldWithResponse call
+func ParseUncorrectFieldResponse(rsp *http.Response) (*UncorrectFieldResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UncorrectFieldResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DocumentRecord
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers UncorrectFieldResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCorrectFieldResponse parses an HTTP response from a CorrectFieldWithResponse call
+func ParseCorrectFieldResponse(rsp *http.Response) (*CorrectFieldResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CorrectFieldResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DocumentRecord
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CorrectFieldResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetDocumentRecordTextResponse parses an HTTP response from a GetDocumentRecordTextWithResponse call
+func ParseGetDocumentRecordTextResponse(rsp *http.Response) (*GetDocumentRecordTextResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDocumentRecordTextResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DocumentText
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetDocumentRecordTextResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReloadIngestionResponse parses an HTTP response from a ReloadIngestionWithResponse call
+func ParseReloadIngestionResponse(rsp *http.Response) (*ReloadIngestionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReloadIngestionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Ingestion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 202:
+		var headers ReloadIngestionResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
+	case true:
+		var headers ReloadIngestionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

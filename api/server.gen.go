@@ -100,6 +100,18 @@ type ServerInterface interface {
 	// ListDocumentRecords Records that a model read in documents
 	// (GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records)
 	ListDocumentRecords(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params ListDocumentRecordsParams)
+	// UncorrectField Remove the correction of a field
+	// (DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName})
+	UncorrectField(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName)
+	// CorrectField Correct a field of a record of a document
+	// (PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName})
+	CorrectField(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName)
+	// GetDocumentRecordText Text of the pages of a record
+	// (GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text)
+	GetDocumentRecordText(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID)
+	// ReloadIngestion Load documents again, with the corrections
+	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload)
+	ReloadIngestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params ReloadIngestionParams)
 	// RetryIngestion Continue a waiting ingestion, or try a failed one again
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry)
 	RetryIngestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID)
@@ -1744,6 +1756,19 @@ func (siw *ServerInterfaceWrapper) ListDocumentRecords(w http.ResponseWriter, r 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ListDocumentRecordsParams
 
+	// ------------- Optional query parameter "flagged" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "flagged", r.URL.Query(), &params.Flagged, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "flagged"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "flagged", Err: err})
+		}
+		return
+	}
+
 	// ------------- Optional query parameter "cursor" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -1772,6 +1797,287 @@ func (siw *ServerInterfaceWrapper) ListDocumentRecords(w http.ResponseWriter, r 
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListDocumentRecords(w, r, username, namespace, datasetName, ingestionID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UncorrectField operation middleware
+func (siw *ServerInterfaceWrapper) UncorrectField(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "ingestionId" -------------
+	var ingestionID IngestionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "ingestionId", r.PathValue("ingestionId"), &ingestionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "ingestionId", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "recordId" -------------
+	var recordID RecordID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "recordId", r.PathValue("recordId"), &recordID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "recordId", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "fieldName" -------------
+	var fieldName FieldName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "fieldName", r.PathValue("fieldName"), &fieldName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "fieldName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UncorrectField(w, r, username, namespace, datasetName, ingestionID, recordID, fieldName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CorrectField operation middleware
+func (siw *ServerInterfaceWrapper) CorrectField(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "ingestionId" -------------
+	var ingestionID IngestionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "ingestionId", r.PathValue("ingestionId"), &ingestionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "ingestionId", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "recordId" -------------
+	var recordID RecordID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "recordId", r.PathValue("recordId"), &recordID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "recordId", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "fieldName" -------------
+	var fieldName FieldName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "fieldName", r.PathValue("fieldName"), &fieldName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "fieldName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CorrectField(w, r, username, namespace, datasetName, ingestionID, recordID, fieldName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetDocumentRecordText operation middleware
+func (siw *ServerInterfaceWrapper) GetDocumentRecordText(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "ingestionId" -------------
+	var ingestionID IngestionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "ingestionId", r.PathValue("ingestionId"), &ingestionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "ingestionId", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "recordId" -------------
+	var recordID RecordID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "recordId", r.PathValue("recordId"), &recordID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "recordId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetDocumentRecordText(w, r, username, namespace, datasetName, ingestionID, recordID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReloadIngestion operation middleware
+func (siw *ServerInterfaceWrapper) ReloadIngestion(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "ingestionId" -------------
+	var ingestionID IngestionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "ingestionId", r.PathValue("ingestionId"), &ingestionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "ingestionId", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReloadIngestionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReloadIngestion(w, r, username, namespace, datasetName, ingestionID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -5510,6 +5816,10 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}", wrapper.GetIngestion)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel", wrapper.CancelIngestion)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records", wrapper.ListDocumentRecords)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}", wrapper.UncorrectField)
+	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}", wrapper.CorrectField)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text", wrapper.GetDocumentRecordText)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload", wrapper.ReloadIngestion)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", wrapper.RetryIngestion)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside", wrapper.ListSetAsideRows)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/key", wrapper.DeleteKey)
@@ -6848,6 +7158,207 @@ type ListDocumentRecordsdefaultJSONResponse struct {
 }
 
 func (response ListDocumentRecordsdefaultJSONResponse) VisitListDocumentRecordsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UncorrectFieldRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	IngestionID IngestionID `json:"ingestionId"`
+	RecordID    RecordID    `json:"recordId"`
+	FieldName   FieldName   `json:"fieldName"`
+}
+
+type UncorrectFieldResponseObject interface {
+	VisitUncorrectFieldResponse(w http.ResponseWriter) error
+}
+
+type UncorrectField200JSONResponse DocumentRecord
+
+func (response UncorrectField200JSONResponse) VisitUncorrectFieldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UncorrectFielddefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response UncorrectFielddefaultJSONResponse) VisitUncorrectFieldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CorrectFieldRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	IngestionID IngestionID `json:"ingestionId"`
+	RecordID    RecordID    `json:"recordId"`
+	FieldName   FieldName   `json:"fieldName"`
+	Body        *CorrectFieldJSONRequestBody
+}
+
+type CorrectFieldResponseObject interface {
+	VisitCorrectFieldResponse(w http.ResponseWriter) error
+}
+
+type CorrectField200JSONResponse DocumentRecord
+
+func (response CorrectField200JSONResponse) VisitCorrectFieldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CorrectFielddefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response CorrectFielddefaultJSONResponse) VisitCorrectFieldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDocumentRecordTextRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	IngestionID IngestionID `json:"ingestionId"`
+	RecordID    RecordID    `json:"recordId"`
+}
+
+type GetDocumentRecordTextResponseObject interface {
+	VisitGetDocumentRecordTextResponse(w http.ResponseWriter) error
+}
+
+type GetDocumentRecordText200JSONResponse DocumentText
+
+func (response GetDocumentRecordText200JSONResponse) VisitGetDocumentRecordTextResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDocumentRecordTextdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetDocumentRecordTextdefaultJSONResponse) VisitGetDocumentRecordTextResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReloadIngestionRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	IngestionID IngestionID `json:"ingestionId"`
+	Params      ReloadIngestionParams
+}
+
+type ReloadIngestionResponseObject interface {
+	VisitReloadIngestionResponse(w http.ResponseWriter) error
+}
+
+type ReloadIngestion202ResponseHeaders struct {
+	Location *string
+}
+
+type ReloadIngestion202JSONResponse struct {
+	Body    Ingestion
+	Headers ReloadIngestion202ResponseHeaders
+}
+
+func (response ReloadIngestion202JSONResponse) VisitReloadIngestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.Location != nil {
+		w.Header().Set("Location", fmt.Sprint(*response.Headers.Location))
+	}
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReloadIngestiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ReloadIngestiondefaultJSONResponse) VisitReloadIngestionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10830,6 +11341,18 @@ type StrictServerInterface interface {
 	// ListDocumentRecords Records that a model read in documents
 	// (GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records)
 	ListDocumentRecords(ctx context.Context, request ListDocumentRecordsRequestObject) (ListDocumentRecordsResponseObject, error)
+	// UncorrectField Remove the correction of a field
+	// (DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName})
+	UncorrectField(ctx context.Context, request UncorrectFieldRequestObject) (UncorrectFieldResponseObject, error)
+	// CorrectField Correct a field of a record of a document
+	// (PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName})
+	CorrectField(ctx context.Context, request CorrectFieldRequestObject) (CorrectFieldResponseObject, error)
+	// GetDocumentRecordText Text of the pages of a record
+	// (GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text)
+	GetDocumentRecordText(ctx context.Context, request GetDocumentRecordTextRequestObject) (GetDocumentRecordTextResponseObject, error)
+	// ReloadIngestion Load documents again, with the corrections
+	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload)
+	ReloadIngestion(ctx context.Context, request ReloadIngestionRequestObject) (ReloadIngestionResponseObject, error)
 	// RetryIngestion Continue a waiting ingestion, or try a failed one again
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry)
 	RetryIngestion(ctx context.Context, request RetryIngestionRequestObject) (RetryIngestionResponseObject, error)
@@ -11923,6 +12446,135 @@ func (sh *strictHandler) ListDocumentRecords(w http.ResponseWriter, r *http.Requ
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListDocumentRecordsResponseObject); ok {
 		if err := validResponse.VisitListDocumentRecordsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UncorrectField operation middleware
+func (sh *strictHandler) UncorrectField(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName) {
+	var request UncorrectFieldRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.IngestionID = ingestionID
+	request.RecordID = recordID
+	request.FieldName = fieldName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UncorrectField(ctx, request.(UncorrectFieldRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UncorrectField")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UncorrectFieldResponseObject); ok {
+		if err := validResponse.VisitUncorrectFieldResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CorrectField operation middleware
+func (sh *strictHandler) CorrectField(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID, fieldName FieldName) {
+	var request CorrectFieldRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.IngestionID = ingestionID
+	request.RecordID = recordID
+	request.FieldName = fieldName
+
+	var body CorrectFieldJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CorrectField(ctx, request.(CorrectFieldRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CorrectField")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CorrectFieldResponseObject); ok {
+		if err := validResponse.VisitCorrectFieldResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetDocumentRecordText operation middleware
+func (sh *strictHandler) GetDocumentRecordText(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, recordID RecordID) {
+	var request GetDocumentRecordTextRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.IngestionID = ingestionID
+	request.RecordID = recordID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDocumentRecordText(ctx, request.(GetDocumentRecordTextRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDocumentRecordText")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetDocumentRecordTextResponseObject); ok {
+		if err := validResponse.VisitGetDocumentRecordTextResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReloadIngestion operation middleware
+func (sh *strictHandler) ReloadIngestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params ReloadIngestionParams) {
+	var request ReloadIngestionRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.IngestionID = ingestionID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ReloadIngestion(ctx, request.(ReloadIngestionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReloadIngestion")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ReloadIngestionResponseObject); ok {
+		if err := validResponse.VisitReloadIngestionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -98,7 +98,24 @@ type RecordField struct {
 	To    int         `json:"to,omitempty"`
 	Flag  record.Flag `json:"flag,omitempty"`
 	Said  string      `json:"said,omitempty"` // what the model said, if it is flagged
+
+	Value      string `json:"value,omitempty"`      // what the document proves
+	Loaded     string `json:"loaded,omitempty"`     // what the row got
+	Corrected  bool   `json:"corrected,omitempty"`  // a person decided the value
+	Correction string `json:"correction,omitempty"` // that value
 }
+
+// Now returns the value that the field has now.
+func (f RecordField) Now() string {
+	if f.Corrected {
+		return f.Correction
+	}
+
+	return f.Value
+}
+
+// IsPending reports whether the row does not have the value yet.
+func (f RecordField) IsPending() bool { return f.Now() != f.Loaded }
 
 // provenance returns where the fields of a record were read.
 func provenance(fields []record.Field, r record.Record) map[string]RecordField {

@@ -26,10 +26,17 @@ type Record struct {
 // Place returns the position of the record in the list of all records of the ingestion.
 func (r Record) Place() Place { return Place{File: r.position, Row: r.number} }
 
+// RecordsPage says which records are wanted.
+type RecordsPage struct {
+	After   Place
+	Limit   int
+	Flagged bool // only those with a field that is in doubt
+}
+
 // Records returns the records of documents after the given place. The caller must be a viewer of the dataset, because quotes are values.
 //
 // Faults: NotFound.
-func (g *Ingest) Records(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID, after Place, limit int) (list []Record, err error) {
+func (g *Ingest) Records(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID, page RecordsPage) (list []Record, err error) {
 	var dataset catalog.Dataset
 
 	err = g.DB.Do(ctx, func(q postgres.Querier) error {
@@ -46,7 +53,7 @@ func (g *Ingest) Records(ctx context.Context, who auth.Principal, at catalog.Pat
 			return fault.Absent()
 		}
 
-		list, err = selectRecords(ctx, q, *found, after, limit)
+		list, err = selectRecords(ctx, q, *found, page.After, page.Limit)
 
 		return err
 	})

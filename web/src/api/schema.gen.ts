@@ -1241,6 +1241,104 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+                /**
+                 * @description The record of a document.
+                 * @example 0-1
+                 */
+                recordId: components["parameters"]["RecordId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Text of the pages of a record
+         * @description Needs the viewer role. The pages that the quotes of the record stand on, and its own page. `from` and `to` of its fields count the characters
+         *     (Unicode code points) of `text`. `pages` is empty for a record of a load by a release that kept no text.
+         */
+        get: operations["getDocumentRecordText"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+                /**
+                 * @description The record of a document.
+                 * @example 0-1
+                 */
+                recordId: components["parameters"]["RecordId"];
+                /**
+                 * @description The field, as in `schemaDefinition` of the definition.
+                 * @example price
+                 */
+                fieldName: components["parameters"]["FieldName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Correct a field of a record of a document
+         * @description Needs the editor role. The dataset keeps the correction for this place of the document, and applies it each time that a model reads the same
+         *     document for it: with `reload`, as another upload, or by a source. The document need not prove the value. The row that is loaded now changes
+         *     with the next `reload`. 422 with the reason if the value does not have the type of the column.
+         */
+        put: operations["correctField"];
+        post?: never;
+        /**
+         * Remove the correction of a field
+         * @description Needs the editor role. What the model read counts again, from the next `reload` on. A repeat gives the same answer.
+         */
+        delete: operations["uncorrectField"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export": {
         parameters: {
             query?: never;
@@ -1313,6 +1411,46 @@ export interface paths {
          *     that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
          */
         post: operations["retryIngestion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Load documents again, with the corrections
+         * @description Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
+         *     What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
+         *     read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+         */
+        post: operations["reloadIngestion"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3972,6 +4110,8 @@ export interface components {
             nextCursor?: string;
         };
         DocumentRecord: {
+            /** @description Of the record in its ingestion. */
+            id: string;
             /** @description Name of the uploaded file. */
             file: string;
             /**
@@ -3981,13 +4121,19 @@ export interface components {
             row?: number;
             /** Format: int32 */
             page: number;
-            /** @description By name, the fields about which the model said something. */
+            /** @description By name, the fields about which the model said something, or which a person corrected. */
             fields: {
                 [key: string]: components["schemas"]["DocumentField"];
             };
         };
         DocumentField: {
-            /** @description The words of the document. */
+            /** @description The value that is loaded, or that a person set. Numbers have a decimal point, dates are as 2026-03-04. Absent if there is none. */
+            value?: string;
+            /** @description Present and true if a person decided the value, also if there is none. */
+            corrected?: boolean;
+            /** @description Present and true if the row does not have the value yet: it was corrected, or the correction was removed, after the load. */
+            pending?: boolean;
+            /** @description The words of the document. Empty if the model said nothing about the field. */
             quote: string;
             /**
              * Format: int32
@@ -4005,14 +4151,27 @@ export interface components {
              */
             to?: number;
             /**
-             * @description Why the field is in doubt. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
+             * @description Why the field is in doubt, unless it is corrected. Its value was not loaded, except with `wrongPage`: there `page` is the page on which the quote is.
              *     `quoteNotFound`: the words are not in the text. `valueNotInQuote`: they do not have the value. `otherRecord`: they stand among those
              *     of another record. `unit`: the unit is another one. `type`: the value does not have the type of the field, or can be read in two ways.
              * @enum {string}
              */
             flag?: "quoteNotFound" | "valueNotInQuote" | "wrongPage" | "otherRecord" | "unit" | "type";
-            /** @description What the model said, if the field is flagged. */
+            /** @description What the model said, if the field is flagged, or was flagged before it was corrected. */
             said?: string;
+        };
+        FieldCorrection: {
+            /** @description The right value, or null if there is none. A number or date is given as the API shows it or as the document writes it; 422 if it can be read in two ways. */
+            value: string | null;
+        };
+        DocumentText: {
+            pages: components["schemas"]["DocumentPage"][];
+        };
+        DocumentPage: {
+            /** Format: int32 */
+            page: number;
+            /** @description The text of the page as it was read. */
+            text: string;
         };
         DocumentRecordList: {
             data: components["schemas"]["DocumentRecord"][];
@@ -6190,6 +6349,16 @@ export interface components {
         SnapshotId: string;
         /** @description The ingestion. */
         IngestionId: string;
+        /**
+         * @description The record of a document.
+         * @example 0-1
+         */
+        RecordId: string;
+        /**
+         * @description The field, as in `schemaDefinition` of the definition.
+         * @example price
+         */
+        FieldName: string;
         /** @description The upload session. */
         SessionId: string;
         /** @description The file in the upload session. */
@@ -8943,6 +9112,8 @@ export interface operations {
     listDocumentRecords: {
         parameters: {
             query?: {
+                /** @description Only records with a field that is in doubt and that nobody has corrected. */
+                flagged?: boolean;
                 /** @description `nextCursor` of the page before. */
                 cursor?: components["parameters"]["Cursor"];
                 /** @description Length of a page. */
@@ -8982,11 +9153,13 @@ export interface operations {
                      * @example {
                      *       "data": [
                      *         {
+                     *           "id": "0-1",
                      *           "file": "invoice.pdf",
                      *           "row": 1,
                      *           "page": 1,
                      *           "fields": {
                      *             "item": {
+                     *               "value": "Bolt M6",
                      *               "quote": "Bolt M6 12 1.20 EUR",
                      *               "page": 1,
                      *               "from": 120,
@@ -9006,6 +9179,189 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["DocumentRecordList"];
+                };
+            };
+        };
+    };
+    getDocumentRecordText: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+                /**
+                 * @description The record of a document.
+                 * @example 0-1
+                 */
+                recordId: components["parameters"]["RecordId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The pages. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "pages": [
+                     *         {
+                     *           "page": 1,
+                     *           "text": "Invoice 4711\nBolt M6 12 1.20 EUR\n"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DocumentText"];
+                };
+            };
+        };
+    };
+    correctField: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+                /**
+                 * @description The record of a document.
+                 * @example 0-1
+                 */
+                recordId: components["parameters"]["RecordId"];
+                /**
+                 * @description The field, as in `schemaDefinition` of the definition.
+                 * @example price
+                 */
+                fieldName: components["parameters"]["FieldName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "value": "1.20"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FieldCorrection"];
+            };
+        };
+        responses: {
+            /** @description The record as corrected. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentRecord"];
+                };
+            };
+        };
+    };
+    uncorrectField: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+                /**
+                 * @description The record of a document.
+                 * @example 0-1
+                 */
+                recordId: components["parameters"]["RecordId"];
+                /**
+                 * @description The field, as in `schemaDefinition` of the definition.
+                 * @example price
+                 */
+                fieldName: components["parameters"]["FieldName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The record without the correction. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0-1",
+                     *       "file": "invoice.pdf",
+                     *       "row": 1,
+                     *       "page": 1,
+                     *       "fields": {
+                     *         "item": {
+                     *           "value": "Bolt M6",
+                     *           "quote": "Bolt M6 12 1.20 EUR",
+                     *           "page": 1,
+                     *           "from": 120,
+                     *           "to": 139
+                     *         },
+                     *         "price": {
+                     *           "quote": "Bolt M6 12 1.20 EUR",
+                     *           "page": 1,
+                     *           "from": 120,
+                     *           "to": 139,
+                     *           "flag": "valueNotInQuote",
+                     *           "said": "1.30 EUR"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DocumentRecord"];
                 };
             };
         };
@@ -9097,6 +9453,52 @@ export interface operations {
                 };
             };
             409: components["responses"]["Conflict"];
+        };
+    };
+    reloadIngestion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+                /** @description The ingestion. */
+                ingestionId: components["parameters"]["IngestionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new ingestion is accepted. */
+            202: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ingestion"];
+                };
+            };
         };
     };
     cancelIngestion: {

@@ -499,6 +499,9 @@ class SetAsideRowList(TypedDict):
 DocumentField = TypedDict(
     'DocumentField',
     {
+        'value': NotRequired[str],
+        'corrected': NotRequired[bool],
+        'pending': NotRequired[bool],
         'quote': str,
         'page': NotRequired[int],
         'from': NotRequired[int],
@@ -507,6 +510,15 @@ DocumentField = TypedDict(
         'said': NotRequired[str],
     },
 )
+
+
+class FieldCorrection(TypedDict):
+    value: str
+
+
+class DocumentPage(TypedDict):
+    page: int
+    text: str
 
 
 class Doubt(TypedDict):
@@ -1433,10 +1445,15 @@ class IngestionRetry(TypedDict):
 
 
 class DocumentRecord(TypedDict):
+    id: str
     file: str
     row: NotRequired[int]
     page: int
     fields: dict[str, DocumentField]
+
+
+class DocumentText(TypedDict):
+    pages: list[DocumentPage]
 
 
 class DocumentRecordList(TypedDict):
