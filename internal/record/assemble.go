@@ -32,7 +32,7 @@ func (r *Records) Flagged() (list []Flagged) {
 		one := Flagged{Field: f.Name}
 
 		for _, record := range r.Records {
-			if record.Cells[i].Flag == "" {
+			if record.Cells[i].Flag == "" || record.Cells[i].Corrected != nil {
 				continue
 			}
 

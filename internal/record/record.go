@@ -71,6 +71,9 @@ type Cell struct {
 	Place Place
 	Flag  Flag
 
+	Corrected *Anchor // of the correction that decided the value; nil if no person did
+	Proven    string  // the value without the correction
+
 	said reading
 	near string // unit that stands at the value in the quote
 	line Place  // the lines of the quote
