@@ -21,7 +21,7 @@ func erasedBy() map[string]string {
 		"lake_files": objects, "lake_joins": objects, "lake_parts": objects, "lake_profiles": objects, "lake_schemas": objects, "lake_snapshots": objects,
 		"lake_tables": objects, "lake_upkeep": objects, "leases": "the worker that holds it", "limits": rows, "model_calls": rows, "namespaces": rows, "new_events": rows,
 		"remembered": rows, "run_events": "package run", "run_feedback": rows, "run_objects": objects, "run_reads": "package run", "runs": "package run",
-		"semantics": rows, "document_chunks": objects, "document_records": objects, "set_aside_rows": objects, "source_files": rows, "source_runs": rows, "sources": rows, "statement_pieces": objects, "statement_reads": "package query", "statements": "package query",
+		"semantics": rows, "document_chunks": objects, "document_corrections": objects, "document_pages": objects, "document_records": objects, "set_aside_rows": objects, "source_files": rows, "source_runs": rows, "sources": rows, "statement_pieces": objects, "statement_reads": "package query", "statements": "package query",
 		"token_targets": rows, "tokens": rows, "upload_files": objects, "upload_sessions": objects, "usage": rows, "verified_questions": rows,
 		"verified_wordings": rows, "webhook_deliveries": rows, "webhook_lanes": rows, "webhooks": rows,
 	}

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
@@ -38,15 +36,17 @@ const (
 
 // paper is a document that a model reads.
 type paper struct {
-	pages   []string
-	doubts  []engine.Doubt
-	chunks  []record.Chunk
-	input   int64 // tokens
-	output  int64
-	records record.Records
-	path    string  // its rows as delimited text
-	first   []int64 // the number of the first row of each page
-	columns []string
+	pages    []string
+	doubts   []engine.Doubt
+	chunks   []record.Chunk
+	input    int64 // tokens
+	output   int64
+	records  record.Records
+	anchors  []record.Anchor // of the records
+	document []byte          // SHA-256
+	path     string          // its rows as delimited text
+	first    []int64         // the number of the first row of each page
+	columns  []string
 }
 
 // isExtracted reports whether a model reads the rows out of the files.
@@ -71,8 +71,7 @@ func (g *Ingest) readable(ctx context.Context, dataset *catalog.Dataset) (model 
 
 	if dataset != nil {
 		err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
-			found, err := g.Catalog.Definitions(ctx, q, dataset.Account, []uuid.UUID{dataset.ID})
-			definition = found[dataset.ID]
+			definition, err = g.definitionOf(ctx, q, *dataset)
 
 			return err
 		})
@@ -100,10 +99,10 @@ func (w *working) extract(ctx context.Context) error {
 		return err
 	}
 
-	fields, style := w.fieldsOf(*dataset, definition)
+	fields, style := w.i.fieldsOf(*dataset, definition)
 
 	for _, f := range fields {
-		w.kinds[f.Name] = w.typeOf(*dataset, f.Name)
+		w.kinds[f.Name] = w.i.typeOf(*dataset, f.Name)
 	}
 
 	if err := w.readPapers(ctx); err != nil {
@@ -138,23 +137,22 @@ func (w *working) extract(ctx context.Context) error {
 	w.i.Doubts = slices.Concat(doubts, w.paperDoubts())
 
 	if w.i.DryRun {
-		return w.estimate(definition, fields, columns, chunks)
+		return w.estimate(definition, w.i.asked(fields), columns, chunks)
 	}
 
 	if err := w.settled(ctx); err != nil {
 		return err
 	}
 
-	stored, err := w.storedChunks(ctx)
-	if err != nil {
-		return err
-	}
-
 	for n, p := range w.papers {
-		reader := &chunkReader{working: w, position: n, about: definition.DataDescription, fields: fields, stored: stored[n], paper: p}
+		reader := &chunkReader{working: w, position: n, about: definition.DataDescription, fields: fields, asked: w.i.asked(fields), paper: p}
 		if err := reader.read(ctx, style); err != nil {
 			return w.named(inFile(err, n))
 		}
+	}
+
+	if err := w.correct(ctx); err != nil {
+		return err
 	}
 
 	return w.writePapers()
@@ -167,69 +165,6 @@ func inFile(err error, n int) error {
 	}
 
 	return err
-}
-
-// fieldsOf returns the fields of the definition with what is known of their types, and how the documents write numbers and dates.
-func (w *working) fieldsOf(dataset catalog.Dataset, definition catalog.Definition) (fields []record.Field, style record.Style) {
-	for name, description := range definition.SchemaDefinition {
-		fields = append(fields, record.Field{
-			Name: name, Description: description, Kind: kindOf(w.typeOf(dataset, name)), Unit: record.UnitOf(name, description),
-			InKey: slices.ContainsFunc(dataset.Key.Columns, func(key string) bool { return strings.EqualFold(key, name) }),
-		})
-	}
-
-	slices.SortFunc(fields, func(a, b record.Field) int { return cmp.Compare(a.Name, b.Name) })
-
-	if w.i.Options.Decimal == "," || w.i.Options.Decimal == "." {
-		style.Decimal = rune(w.i.Options.Decimal[0])
-	}
-
-	switch format := strings.ToLower(w.i.Options.DateFormat); {
-	case strings.HasPrefix(format, "d"):
-		style.Days = record.DayFirst
-	case strings.HasPrefix(format, "m"):
-		style.Days = record.MonthFirst
-	}
-
-	return fields, style
-}
-
-// typeOf returns the type that the options or the dataset have for a column, "" if none.
-func (w *working) typeOf(dataset catalog.Dataset, name string) string {
-	for column, kind := range w.i.Options.Types {
-		if strings.EqualFold(column, name) {
-			return kind
-		}
-	}
-
-	for _, column := range dataset.Columns {
-		if strings.EqualFold(column.Name, name) {
-			return column.Type
-		}
-	}
-
-	return ""
-}
-
-func kindOf(name string) record.Kind {
-	switch {
-	case name == "":
-		return record.Open
-	case name == engine.Bigint:
-		return record.Whole
-	case name == engine.Double, strings.HasPrefix(name, engine.Decimal):
-		return record.Number
-	case name == engine.Date:
-		return record.Date
-	case strings.HasPrefix(name, engine.Timestamp):
-		return record.Timestamp
-	case name == engine.Time:
-		return record.Time
-	case name == engine.Boolean:
-		return record.Truth
-	default:
-		return record.Text
-	}
 }
 
 // readPapers reads the text of the pages of all documents, in a sealed process of its own: calls of a model must not hold its slot.
@@ -259,7 +194,7 @@ func (w *working) readPapers(ctx context.Context) error {
 			return w.named(inFile(err, n))
 		}
 
-		w.papers = append(w.papers, &paper{doubts: paged.Doubts})
+		w.papers = append(w.papers, &paper{doubts: paged.Doubts, document: w.contents[n].digest})
 		counts[n] = paged.Pages
 	}
 
@@ -321,7 +256,7 @@ type chunkReader struct {
 	position int
 	about    string
 	fields   []record.Field
-	stored   map[[sha256.Size]byte]chunkAnswer
+	asked    []record.Field
 	answers  []record.Answered
 }
 
@@ -356,14 +291,17 @@ func (r *chunkReader) read(ctx context.Context, style record.Style) (err error) 
 // again.
 func (r *chunkReader) ask(ctx context.Context, c record.Chunk) error {
 	request := llm.Request{
-		System: record.System, Messages: []llm.Message{{Role: llm.User, Text: record.Prompt(r.about, r.fields, c)}},
-		Schema: &llm.Schema{Name: "records", JSON: record.Schema(r.fields)}, MaxTokens: answerTokens,
+		System: record.System, Messages: []llm.Message{{Role: llm.User, Text: record.Prompt(r.about, r.asked, c)}},
+		Schema: &llm.Schema{Name: "records", JSON: record.Schema(r.asked)}, MaxTokens: answerTokens,
 	}
 	hash := sha256.Sum256(slices.Concat([]byte(request.System), request.Schema.JSON, []byte(request.Messages[0].Text)))
 
-	known, ok := r.stored[hash]
-	if !ok {
-		var err error
+	known, isStored, err := r.storedChunk(ctx, r.position, hash[:])
+	if err != nil {
+		return err
+	}
+
+	if !isStored {
 		if known, err = r.complete(ctx, c, request); err != nil {
 			return err
 		}
@@ -447,7 +385,7 @@ func (w *working) writePapers() error {
 	}
 
 	if len(columns) == 0 {
-		return &engine.FileError{Code: engine.InvalidFile, Message: "The model found no value that the documents prove. Look at the descriptions of the fields in the definition."}
+		return &engine.FileError{Code: engine.InvalidFile, Message: "The model found no value that the documents prove, and no correction has one. Look at the descriptions of the fields in the definition."}
 	}
 
 	for n, p := range w.papers {

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -59,6 +58,7 @@ type Ingestion struct {
 	Mode     lake.Mode
 	Key      []string  // names of the columns of the key by which rows are merged
 	Origin   uuid.UUID // the file of a source from which the rows come; uuid.Nil for others
+	Reloads  uuid.UUID // the ingestion whose rows are replaced by loading its documents again; uuid.Nil for others
 	DryRun   bool
 	Epoch    int64
 	Options  engine.Options
@@ -279,6 +279,10 @@ func (g *Ingest) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principa
 		entry.Detail += ", dry run"
 	}
 
+	if made.Reloads != uuid.Nil {
+		entry.Detail += ", reload of " + made.Reloads.String()
+	}
+
 	return audit.WriteTx(ctx, tx, entry)
 }
 
@@ -462,27 +466,6 @@ func (g *Ingest) load(ctx context.Context, dataset catalog.Dataset, id uuid.UUID
 
 func cleared() *fault.Error {
 	return fault.New(fault.Conflict, "The dataset was cleared, deleted or restored after this request was accepted.")
-}
-
-// failure returns the code and the message that are stored for an error.
-func failure(err error) (code, message string) {
-	if f, ok := errors.AsType[*engine.FileError](err); ok {
-		return string(codeOf(f.Code)), f.Message
-	}
-
-	e := fault.From(err)
-
-	return string(e.Code), e.Message
-}
-
-// codeOf returns the public code for a failure of a file.
-func codeOf(code string) fault.Code {
-	switch code {
-	case engine.TooManyColumns, engine.LineTooLong, engine.LimitExceeded:
-		return fault.LimitExceeded
-	default:
-		return fault.ValidationFailed
-	}
 }
 
 // asJSON encodes a value for a jsonb column.

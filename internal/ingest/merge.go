@@ -158,6 +158,10 @@ func (m *merging) prepare(ctx context.Context) (change lake.Change, err error) {
 		if m.counts, err = m.countReplaced(ctx, files, found); err != nil {
 			return change, err
 		}
+
+		if err := m.checkReloads(ctx); err != nil {
+			return change, err
+		}
 	}
 
 	m.before = found.by

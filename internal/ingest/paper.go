@@ -99,10 +99,11 @@ type RecordField struct {
 	Flag  record.Flag `json:"flag,omitempty"`
 	Said  string      `json:"said,omitempty"` // what the model said, if it is flagged
 
-	Value      string `json:"value,omitempty"`      // what the document proves
-	Loaded     string `json:"loaded,omitempty"`     // what the row got
-	Corrected  bool   `json:"corrected,omitempty"`  // a person decided the value
-	Correction string `json:"correction,omitempty"` // that value
+	Value      string         `json:"value,omitempty"`      // what the document proves
+	Corrected  bool           `json:"corrected,omitempty"`  // a person decided the value
+	Correction string         `json:"correction,omitempty"` // that value; "" if there is none
+	Anchor     *record.Anchor `json:"anchor,omitempty"`     // of the correction, if it is not that of the record
+	Loaded     *string        `json:"loaded,omitempty"`     // what the row has, if that is another value
 }
 
 // Now returns the value that the field has now.
@@ -114,19 +115,28 @@ func (f RecordField) Now() string {
 	return f.Value
 }
 
-// IsPending reports whether the row does not have the value yet.
-func (f RecordField) IsPending() bool { return f.Now() != f.Loaded }
+// IsFlagged reports whether the field is in doubt and nobody has corrected it.
+func (f RecordField) IsFlagged() bool { return f.Flag != "" && !f.Corrected }
 
-// provenance returns where the fields of a record were read.
-func provenance(fields []record.Field, r record.Record) map[string]RecordField {
+// IsPending reports whether the row does not have the value yet.
+func (f RecordField) IsPending() bool { return f.Loaded != nil }
+
+// provenance returns where the fields of a record at a place were read.
+func provenance(fields []record.Field, r record.Record, at record.Anchor) map[string]RecordField {
 	found := map[string]RecordField{}
 
 	for i, c := range r.Cells {
-		if c.Said == "" {
+		if c.Said == "" && c.Corrected == nil {
 			continue
 		}
 
-		f := RecordField{Quote: c.Quote, Page: c.Place.Page, From: c.Place.From, To: c.Place.To, Flag: c.Flag}
+		f := RecordField{Quote: c.Quote, Page: c.Place.Page, From: c.Place.From, To: c.Place.To, Flag: c.Flag, Value: c.Read()}
+		if c.Corrected != nil {
+			if f.Corrected, f.Correction = true, c.Value; *c.Corrected != at {
+				f.Anchor = c.Corrected
+			}
+		}
+
 		if c.Flag != "" {
 			f.Said = c.Said
 		}

@@ -19,9 +19,9 @@ import (
 const (
 	sqlInsertIngestion = `
 		INSERT INTO ingestions (account_id, dataset_id, id, kind, caller_id, session_id, status, mode, dry_run, epoch, options, phase,
-			bytes_total, warnings, created_at, started_at, audit, accepted, key_columns, origin_id)
+			bytes_total, warnings, created_at, started_at, audit, accepted, key_columns, origin_id, reloads_id)
 		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-			nullif($20, '00000000-0000-0000-0000-000000000000'::uuid))`
+			nullif($20, '00000000-0000-0000-0000-000000000000'::uuid), nullif($21, '00000000-0000-0000-0000-000000000000'::uuid))`
 	sqlInsertFile = `
 		INSERT INTO ingestion_files (account_id, dataset_id, ingestion_id, position, file_id, filename, size, object_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -30,7 +30,8 @@ const (
 		account_id, dataset_id, id, kind, caller_id, coalesce(session_id, '00000000-0000-0000-0000-000000000000'::uuid), status, mode, dry_run, epoch,
 		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, doubts, accepted, preview, error_code, error_message,
 		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at, key_columns,
-		coalesce(origin_id, '00000000-0000-0000-0000-000000000000'::uuid), rows_replaced, pages_done, pages_total
+		coalesce(origin_id, '00000000-0000-0000-0000-000000000000'::uuid), rows_replaced, pages_done, pages_total,
+		coalesce(reloads_id, '00000000-0000-0000-0000-000000000000'::uuid)
 		FROM ingestions`
 	sqlSelectIngestion = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlLockIngestion   = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3 FOR UPDATE`
@@ -113,7 +114,7 @@ func insertIngestion(ctx context.Context, tx pgx.Tx, i Ingestion) error {
 	}
 
 	if _, err := tx.Exec(ctx, sqlInsertIngestion, i.Account, i.Dataset, i.ID, i.kind, i.Caller, i.Session, i.Status, i.Mode, i.DryRun, i.Epoch,
-		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...), append([]string{}, i.Key...), i.Origin); err != nil || len(i.Files) == 0 {
+		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...), append([]string{}, i.Key...), i.Origin, i.Reloads); err != nil || len(i.Files) == 0 {
 		return err
 	}
 
@@ -133,7 +134,7 @@ func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 
 	if err := row.Scan(&i.Account, &i.Dataset, &i.ID, &i.kind, &i.Caller, &i.Session, &i.Status, &i.Mode, &i.DryRun, &i.Epoch, &options, &i.Phase,
 		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &i.Doubts, &i.Accepted, &preview, &i.ErrorCode, &i.ErrorMessage,
-		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin, &i.RowsReplaced, &i.PagesDone, &i.PagesTotal); err != nil {
+		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin, &i.RowsReplaced, &i.PagesDone, &i.PagesTotal, &i.Reloads); err != nil {
 		return i, err
 	}
 
@@ -304,7 +305,7 @@ func complete(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID, sna
 		return 0, err
 	}
 
-	return int(tag.RowsAffected()), dropChunks(ctx, tx, t, ids)
+	return int(tag.RowsAffected()), nil
 }
 
 // completeDeletion ends a request to delete rows. It returns false if it has ended already.
@@ -412,7 +413,7 @@ func MoveTx(ctx context.Context, tx pgx.Tx, from, to lake.Table) error {
 		return fault.New(fault.Conflict, "An ingestion of the dataset has not ended. If the dataset is deleted, restore it. Wait for the ingestion or cancel it, then transfer again.")
 	}
 
-	for _, statement := range []string{sqlMoveIngestions, sqlMoveFiles, sqlMoveSetAside, sqlMoveChunks, sqlMoveRecords} {
+	for _, statement := range []string{sqlMoveIngestions, sqlMoveFiles, sqlMoveSetAside, sqlMoveChunks, sqlMoveRecords, sqlMovePages, sqlMoveCorrections} {
 		if _, err := tx.Exec(ctx, statement, from.Account, to.Account, from.Dataset); err != nil {
 			return err
 		}
@@ -437,7 +438,7 @@ func selectAudit(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) 
 
 // remove deletes all rows about the ingestions of a dataset.
 func remove(ctx context.Context, tx pgx.Tx, t lake.Table) error {
-	for _, statement := range []string{sqlRemoveChunks, sqlRemoveRecords, sqlRemoveSetAside, sqlRemoveFiles, sqlRemoveIngestions} {
+	for _, statement := range []string{sqlRemoveChunks, sqlRemoveRecords, sqlRemovePages, sqlRemoveCorrections, sqlRemoveSetAside, sqlRemoveFiles, sqlRemoveIngestions} {
 		if _, err := tx.Exec(ctx, statement, t.Account, t.Dataset); err != nil {
 			return err
 		}

@@ -2,11 +2,14 @@ package ingest
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/event"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 )
@@ -105,4 +108,25 @@ func (g *Ingest) tellTx(ctx context.Context, tx postgres.Tx, i Ingestion, what e
 	add(&e.Data)
 
 	return event.WriteTx(ctx, tx, e)
+}
+
+// failure returns the code and the message that are stored for an error.
+func failure(err error) (code, message string) {
+	if f, ok := errors.AsType[*engine.FileError](err); ok {
+		return string(codeOf(f.Code)), f.Message
+	}
+
+	e := fault.From(err)
+
+	return string(e.Code), e.Message
+}
+
+// codeOf returns the public code for a failure of a file.
+func codeOf(code string) fault.Code {
+	switch code {
+	case engine.TooManyColumns, engine.LineTooLong, engine.LimitExceeded:
+		return fault.LimitExceeded
+	default:
+		return fault.ValidationFailed
+	}
 }

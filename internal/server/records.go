@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -52,9 +51,10 @@ func (h handlers) GetDocumentRecordText(ctx context.Context, request api.GetDocu
 }
 
 func (h handlers) CorrectField(ctx context.Context, request api.CorrectFieldRequestObject) (api.CorrectFieldResponseObject, error) {
-	at, of := datasetPath(request.Username, request.Namespace, request.DatasetName), recordPlace(request.RecordID)
+	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
+	of := ingest.FieldPlace{Ingestion: request.IngestionID, Record: recordPlace(request.RecordID), Name: request.FieldName}
 
-	corrected, err := h.ingest.Correct(ctx, callOf(ctx).who, at, request.IngestionID, of, request.FieldName, value(request.Body.Value))
+	corrected, err := h.ingest.Correct(ctx, callOf(ctx).who, at, of, value(request.Body.Value))
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +63,10 @@ func (h handlers) CorrectField(ctx context.Context, request api.CorrectFieldRequ
 }
 
 func (h handlers) UncorrectField(ctx context.Context, request api.UncorrectFieldRequestObject) (api.UncorrectFieldResponseObject, error) {
-	at, of := datasetPath(request.Username, request.Namespace, request.DatasetName), recordPlace(request.RecordID)
+	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
+	of := ingest.FieldPlace{Ingestion: request.IngestionID, Record: recordPlace(request.RecordID), Name: request.FieldName}
 
-	found, err := h.ingest.Uncorrect(ctx, callOf(ctx).who, at, request.IngestionID, of, request.FieldName)
+	found, err := h.ingest.Uncorrect(ctx, callOf(ctx).who, at, of)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func recordPlace(id string) ingest.Place {
 }
 
 func showRecord(r ingest.Record) api.DocumentRecord {
-	shown := api.DocumentRecord{ID: fmt.Sprintf("%d-%d", r.Place().File, r.Place().Row), File: r.File, Page: int32(r.Page), Fields: map[string]api.DocumentField{}} //nolint:gosec // at most 5,000
+	shown := api.DocumentRecord{ID: r.Name(), File: r.File, Page: int32(r.Page), Fields: map[string]api.DocumentField{}} //nolint:gosec // at most 5,000
 	if r.Row > 0 {
 		shown.Row = &r.Row
 	}
@@ -115,7 +116,7 @@ func showRecord(r ingest.Record) api.DocumentRecord {
 			field.Pending = new(true)
 		}
 
-		if f.Flag != "" && !f.Corrected {
+		if f.IsFlagged() {
 			field.Flag = new(api.DocumentFieldFlag(f.Flag))
 		}
 

@@ -122,3 +122,14 @@ func (u Uploads) Reserved(ctx context.Context, limit int) (list map[Binding]uuid
 
 	return list, err
 }
+
+// Kept returns which of the files that are bound to a dataset are still stored.
+func (u Uploads) Kept(ctx context.Context, account, dataset uuid.UUID, files []uuid.UUID) (kept map[uuid.UUID]bool, err error) {
+	err = u.DB.Do(ctx, func(q postgres.Querier) error {
+		kept, err = selectKept(ctx, q, account, dataset, files)
+
+		return err
+	})
+
+	return kept, err
+}

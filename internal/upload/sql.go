@@ -76,6 +76,9 @@ const (
 	sqlSelectReserved = `
 		SELECT account_id, bound_account, bound_dataset, bound_ingestion FROM upload_files
 		WHERE reserved_until < $1 ORDER BY reserved_until LIMIT $2`
+	sqlSelectKept = `
+		SELECT id FROM upload_files
+		WHERE bound_account = $1 AND bound_dataset = $2 AND id = ANY($3) AND status = 'completed' AND remove_at IS NULL AND removed_at IS NULL`
 	sqlSelectKnown = `SELECT object_key, upload_id FROM upload_files WHERE object_key = ANY($1) AND removed_at IS NULL`
 )
 
@@ -311,4 +314,24 @@ func selectReserved(ctx context.Context, q postgres.Querier, now time.Time, limi
 	})
 
 	return list, err
+}
+
+// selectKept may read the files of several accounts, like forsakeFiles.
+func selectKept(ctx context.Context, q postgres.Querier, account, dataset uuid.UUID, files []uuid.UUID) (map[uuid.UUID]bool, error) {
+	rows, err := q.Query(ctx, sqlSelectKept, account, dataset, files)
+	if err != nil {
+		return nil, err
+	}
+
+	kept := map[uuid.UUID]bool{}
+
+	var id uuid.UUID
+
+	_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
+		kept[id] = true
+
+		return nil
+	})
+
+	return kept, err
 }
