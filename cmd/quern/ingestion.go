@@ -13,20 +13,25 @@ import (
 )
 
 func (p *program) ingestionCommand() *cobra.Command {
-	return group("ingestion", "List, show, retry and cancel ingestions", p.ingestionList(), p.ingestionShow(), p.ingestionAside(), p.ingestionRecords(), p.ingestionRetry(), p.ingestionCancel())
+	return group("ingestion", "List, show, correct, reload, retry and cancel ingestions", p.ingestionList(), p.ingestionShow(), p.ingestionAside(), p.ingestionRecords(), p.ingestionCorrect(), p.ingestionReload(), p.ingestionRetry(), p.ingestionCancel())
 }
 
 // onIngestion returns a command on one ingestion of a dataset.
 func (p *program) onIngestion(use, short string, run func(ctx context.Context, client *api.Client, at name, id uuid.UUID) error) *cobra.Command {
 	return p.onDataset(use+" DATASET ID", short, 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
-		id, err := findID(args[0], "`quern ingestion list` shows the ids", allIngestions(ctx, client, at), func(i api.Ingestion) listed {
-			return listed{i.ID, moment(i.CreatedAt) + ", " + string(i.Status)}
-		})
+		id, err := ingestionID(ctx, client, at, args[0])
 		if err != nil {
 			return err
 		}
 
 		return run(ctx, client, at, id)
+	})
+}
+
+// ingestionID returns the id of the ingestion that a text names.
+func ingestionID(ctx context.Context, client *api.Client, at name, text string) (uuid.UUID, error) {
+	return findID(text, "`quern ingestion list` shows the ids", allIngestions(ctx, client, at), func(i api.Ingestion) listed {
+		return listed{i.ID, moment(i.CreatedAt) + ", " + string(i.Status)}
 	})
 }
 

@@ -101,9 +101,44 @@ func (g *Ingest) reloadable(ctx context.Context, dataset catalog.Dataset, base I
 		}
 	}
 
-	_, _, err = g.readable(ctx, &dataset)
+	if _, _, err := g.readable(ctx, &dataset); err != nil {
+		return err
+	}
+
+	return g.present(ctx, base)
+}
+
+// present returns the reason if a completed ingestion and those with the same origin have no rows in the dataset any more, because people removed
+// them: a reload must not bring them back.
+func (g *Ingest) present(ctx context.Context, base Ingestion) error {
+	_, files, err := g.inForce(ctx, base.table())
+	if err != nil {
+		return err
+	}
+
+	var found replaced
+
+	err = g.DB.Do(ctx, func(q postgres.Querier) error {
+		by := []uuid.UUID{base.ID}
+		if base.Origin != uuid.Nil {
+			if by, err = selectCompletedFrom(ctx, q, base.table(), []uuid.UUID{base.Origin}); err != nil {
+				return err
+			}
+		}
+
+		found.files, found.gone, err = g.Lake.LoadedBy(ctx, q, base.table(), files, by)
+
+		return err
+	})
+	if err == nil && base.RowsDone > 0 && found.rows() == 0 {
+		err = notPresent()
+	}
 
 	return err
+}
+
+func notPresent() *fault.Error {
+	return fault.New(fault.Conflict, "The rows of the ingestion are no longer in the dataset, so there is nothing to replace. If you want them back, upload the documents again.")
 }
 
 // latest returns the reason why the rows of the ingestion that a reload replaces are not what it expects: others have replaced them, or, if
@@ -144,7 +179,7 @@ func (m *merging) checkReloads(ctx context.Context) error {
 		}
 
 		if base == nil || (base.RowsDone > 0 && m.counts[n] == 0) {
-			return fault.New(fault.Conflict, "The rows that the reload replaces are no longer in the dataset. Upload the documents again if the rows are wanted.")
+			return notPresent()
 		}
 	}
 
