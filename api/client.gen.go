@@ -2877,7 +2877,7 @@ type Ingestion struct {
 	FinishedAt *time.Time         `json:"finishedAt,omitempty"`
 	ID         openapi_types.UUID `json:"id"`
 
-	// Key The columns by which rows are merged. None if a source replaces all rows of a file that has changed.
+	// Key The columns by which rows are merged. None if a source replaces all rows of a file that has changed, or if documents are loaded again.
 	Key  *[]string     `json:"key,omitempty"`
 	Mode IngestionMode `json:"mode"`
 
@@ -6169,7 +6169,7 @@ type ClientInterface interface {
 	//
 	// Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
 	// What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
-	// read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+	// read its files, if its rows were replaced by a later ingestion or removed, if one that replaces them is running, or if its files were erased.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload (the `ReloadIngestion` operationId).
 	ReloadIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ReloadIngestionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8393,7 +8393,7 @@ func (c *Client) GetDocumentRecordText(ctx context.Context, username Username, n
 //
 // Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
 // What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
-// read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+// read its files, if its rows were replaced by a later ingestion or removed, if one that replaces them is running, or if its files were erased.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload (the `ReloadIngestion` operationId).
 func (c *Client) ReloadIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ReloadIngestionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -19669,7 +19669,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
 	// What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
-	// read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+	// read its files, if its rows were replaced by a later ingestion or removed, if one that replaces them is running, or if its files were erased.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -29441,7 +29441,7 @@ func (c *ClientWithResponses) GetDocumentRecordTextWithResponse(ctx context.Cont
 //
 // Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
 // What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
-// read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+// read its files, if its rows were replaced by a later ingestion or removed, if one that replaces them is running, or if its files were erased.
 //
 // Returns a wrapper object for the known response body format(s).
 //

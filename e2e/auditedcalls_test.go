@@ -234,6 +234,22 @@ func auditedCalls() []auditedCall {
 			entries: []string{"records.read dataset <namespace>/orders <ingestion>"},
 		},
 		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text"}, status: 200,
+			entries: []string{"records.read dataset <namespace>/orders <ingestion> 0-1"},
+		},
+		{
+			request: authorizationRow{operation: "PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}", body: `{"value": "2"}`}, status: 200,
+			entries: []string{"records.correct dataset <namespace>/orders <ingestion> 0-1 a"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}"}, status: 200,
+			entries: []string{"records.uncorrect dataset <namespace>/orders <ingestion> 0-1 a"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload"}, status: 202,
+			entries: []string{"ingestion.create dataset <namespace>/orders merge <id>, 1 files, reload of <ingestion>"},
+		},
+		{
 			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export"}, status: 200,
 			entries: []string{"setAside.export dataset <namespace>/orders <ingestion>"},
 		},
@@ -279,11 +295,11 @@ func auditedCalls() []auditedCall {
 		},
 		{
 			request: authorizationRow{operation: "POST /benchmarks/{username}/{namespace}"}, status: 202,
-			entries: []string{"benchmark.create benchmark <namespace> rules"},
+			entries: []string{"benchmark.create benchmark <namespace> model"},
 		},
 		{
 			request: authorizationRow{operation: "POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel"}, status: 200,
-			entries: []string{"benchmark.cancel benchmark <namespace> rules"},
+			entries: []string{"benchmark.cancel benchmark <namespace> model"},
 		},
 		{
 			request: authorizationRow{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`}, status: 200,

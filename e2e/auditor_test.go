@@ -26,7 +26,7 @@ func newAuditor(t *testing.T) *auditor {
 	t.Helper()
 
 	// Only the callers change anything. Maintenance creates profiles, which is not an audited change.
-	s := start(t, "QUERN_INGEST_WORKERS=0", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", scripted)
+	s := start(t, append(silentModel(), "QUERN_INGEST_WORKERS=0", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", scripted)...)
 	key := s.newKey()
 	a := &auditor{service: s, t: t, late: map[string]bool{}, owner: key.token("owner"), viewer: key.token("viewer"), editor: key.token("editor"), stranger: key.token("stranger")}
 
@@ -47,7 +47,7 @@ func newAuditor(t *testing.T) *auditor {
 			`CREATE TRIGGER refuse BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION refuse('audit')`,
 			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
 			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
-			deferred("ingestions", "UPDATE OF status"), deferred("runs", "UPDATE OF status"), deferred("conversations", "UPDATE OF title"),
+			deferred("ingestions", "UPDATE OF status"), deferred("document_records", "UPDATE"), deferred("runs", "UPDATE OF status"), deferred("conversations", "UPDATE OF title"),
 			deferred("run_feedback", "UPDATE"), deferred("remembered", "UPDATE"), deferred("verified_questions", "UPDATE"), deferred("benchmarks", "UPDATE"), deferred("statements", "UPDATE OF status"), deferred("webhooks", "UPDATE OF secret_version"), deferred("connections", "UPDATE OF name"), deferred("sources", "UPDATE OF status"), deferred("source_runs", "UPDATE"),
 		} {
 			_, err := connection.Exec(ctx, statement)

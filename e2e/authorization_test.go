@@ -19,7 +19,7 @@ type thing struct {
 	token      string   // id of an API token of the owner with the role editor
 	session    prepared // a session with one file, whose only part is uploaded
 	completed  string   // id of a session of the caller with a completed file; if empty, it is created with the request
-	ingestion  string   // id of an ingestion of the dataset; it is queued, or cancelled for the operation that retries it
+	ingestion  string   // id of an ingestion of the dataset; it is queued, cancelled for the operation that retries it, or completed for those about its record
 	snapshot   string   // id of the only snapshot of the dataset
 	deleted    string   // id of a deleted dataset of the owner, in the namespace
 	verified   string   // id of a verified question
@@ -62,6 +62,10 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		if strings.HasSuffix(operation, "/retry") {
 			cancelled := call(t, http.MethodPost, s.url+"/data/self/"+made.namespace+"/orders/ingestions/"+made.ingestion+"/cancel", owner, "")
 			require.Equal(t, http.StatusOK, cancelled.status, cancelled.body)
+		}
+
+		if strings.Contains(operation, "{recordId}") || strings.HasSuffix(operation, "/reload") {
+			giveRecord(t, s, owner, made)
 		}
 	}
 
@@ -164,6 +168,21 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 	return made
 }
 
+// giveRecord makes the ingestion one that a model has completed, with the record 0-1, which has the field a.
+func giveRecord(t *testing.T, s *service, owner string, made thing) {
+	t.Helper()
+
+	defined := call(t, http.MethodPut, s.url+"/data/self/"+made.namespace+"/orders/inferDefinition", owner, `{"schemaDefinition": {"a": "A"}}`)
+	require.Equal(t, http.StatusCreated, defined.status, defined.body)
+
+	s.exec(`UPDATE ingestions SET status = 'completed', finished_at = now(), options = options || '{"extract": "model"}' WHERE id = $1`, made.ingestion)
+	s.exec(`UPDATE ingestion_files SET document = '\x01' WHERE ingestion_id = $1`, made.ingestion)
+	s.exec(`
+		INSERT INTO document_records (account_id, dataset_id, ingestion_id, position, number, row_number, page, fields, anchor)
+		SELECT account_id, dataset_id, id, 0, 1, 1, 1, '{"a": {"quote": "1", "page": 1, "to": 1, "value": "1"}}', '{"page": 1, "from": 0, "to": 1, "rank": 0, "ranks": 1}'
+		FROM ingestions WHERE id = $1`, made.ingestion)
+}
+
 // namesNamespace reports whether a request names a namespace, or a dataset in one.
 func namesNamespace(operation string) bool {
 	return strings.Contains(operation, "{namespace}") || slices.Contains([]string{"POST /query", "POST /query/link", "POST /query/check", "POST /query/ask", callAgent, callTool}, operation)
@@ -171,7 +190,7 @@ func namesNamespace(operation string) bool {
 
 // readsRows reports whether the operation returns rows of a dataset, or values of rows.
 func readsRows(operation string) bool {
-	return operation == "POST /query" || operation == "POST /query/link" || operation == "POST /query/check" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside") || strings.HasSuffix(operation, "/pieces/{piece}"))
+	return operation == "POST /query" || operation == "POST /query/link" || operation == "POST /query/check" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside") || strings.HasSuffix(operation, "/records") || strings.HasSuffix(operation, "/text") || strings.HasSuffix(operation, "/pieces/{piece}"))
 }
 
 // readsProfile reports whether the operation needs a profile.
@@ -207,7 +226,7 @@ func (made thing) address(path string) string {
 
 	return strings.NewReplacer("/pieces/{piece}", "/pieces/1", "{statementId}", made.statement, "{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
-		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified,
+		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{recordId}", "0-1", "{fieldName}", "a", "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified,
 		"{benchmarkId}", made.benchmark, "{webhookId}", made.webhook, "{connectionId}", made.connection, "{sourceId}", made.source).Replace(path)
 }
 
@@ -248,7 +267,7 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 func TestAuthorizationTable(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", scripted, "QUERN_RUN_MAX_PER_USER=1000", "QUERN_STATEMENT_MAX_PER_USER=1000", withOperators) // without ingestion workers, queued ingestions stay queued
+	s := start(t, append(silentModel(), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", scripted, "QUERN_RUN_MAX_PER_USER=1000", "QUERN_STATEMENT_MAX_PER_USER=1000", withOperators)...) // without ingestion workers, queued ingestions stay queued
 	key := s.newKey()
 	owner := key.token("owner")
 	callers := newCallers(t, s, key)

@@ -249,6 +249,14 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}", body: `{"value": "2"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    202    202"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", statuses: "" +
@@ -392,6 +400,14 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/text", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "PUT /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}", body: `{"value": "2"}`, statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: "DELETE /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records/{recordId}/fields/{fieldName}", statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/reload", statuses: "" +
+			"403      202      403      202      202       202  202    404    403  403   403      202      202  202  404  202"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", statuses: "" +

@@ -73,6 +73,7 @@ func (e *erasure) plant() {
 	require.EqualValues(t, 1, done.Progress.RowsSetAside)
 	require.Equal(t, http.StatusOK, e.post(fmt.Sprintf(`{"data": [{"id": 100, "note": %q, "more": "posted"}]}`, c)).status)
 	e.profiled()
+	e.read(done.ID)
 
 	script := fmt.Sprintf(`{"reasoning": %q, "response": %q, "steps": [{"instruction": "read", "queries": ["SELECT note, repeat('.', 500) AS dots FROM orders, range(20)"]}]}`, c, c)
 
@@ -82,6 +83,20 @@ func (e *erasure) plant() {
 	e.rated(run, fmt.Sprintf(`{"thumbsUp": false, "comment": "not %s"}`, c))
 	require.Contains(t, download(t, e.ready("csv")).body, c)
 	e.start("SELECT note FROM orders WHERE note = '"+c+"'", "").await("completed")
+}
+
+// read stores what is kept of a document that has the value, as if a model had read it.
+func (e *erasure) read(ingestion string) {
+	for _, statement := range []string{
+		`document_chunks (account_id, dataset_id, ingestion_id, position, hash, answer, input_tokens, output_tokens) SELECT account_id, dataset_id, id, 0, '\x01', $2, 1, 1`,
+		`document_records (account_id, dataset_id, ingestion_id, position, number, page, fields)
+			SELECT account_id, dataset_id, id, 0, 1, 1, jsonb_build_object('note', jsonb_build_object('quote', $2::text))`,
+		`document_pages (account_id, dataset_id, ingestion_id, position, page, text) SELECT account_id, dataset_id, id, 0, 1, $2`,
+		`document_corrections (account_id, dataset_id, document, field, page, begins, ends, rank, ranks, key, value, corrected_by, corrected_at)
+			SELECT account_id, dataset_id, '\x01', 'note', 1, 0, 1, 0, 1, jsonb_build_object('note', $2::text), $2, caller_id, now()`,
+	} {
+		e.s.exec(`INSERT INTO `+statement+` FROM ingestions WHERE id = $1`, ingestion, e.canary)
+	}
 }
 
 // mention puts the value into texts about the dataset, which do not go with rows.
@@ -184,6 +199,7 @@ func (e *erasure) requirePlanted() {
 
 	for _, place := range []string{
 		"folder cache", "object exports", "object lake", "object runs", "object statements", "object uploads", "table conversations", "table dataset_search",
+		"table document_chunks", "table document_corrections", "table document_pages", "table document_records",
 		"table run_events", "table run_feedback", "table runs", "table set_aside_rows", "table statements", "traces",
 	} {
 		require.Contains(e.t, places, place)
@@ -247,7 +263,7 @@ func erasesDataset(t *testing.T) {
 	require.Equal(t, e.path(), done.Target)
 
 	for what, least := range map[string]int64{
-		"datasets": 1, "definitions": 1, "rows set aside": 1, "uploaded files": 1, "snapshots": 2, "data files": 2, "metadata files": 2, "profiles and value indexes": 1, "exports": 1,
+		"datasets": 1, "definitions": 1, "rows set aside": 1, "records of documents": 1, "corrections of documents": 1, "uploaded files": 1, "snapshots": 2, "data files": 2, "metadata files": 2, "profiles and value indexes": 1, "exports": 1,
 		"statements with results": 1, "runs": 1, "verified questions": 1,
 	} {
 		require.GreaterOrEqual(t, done.Erased[what], least, what)

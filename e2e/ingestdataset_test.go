@@ -218,7 +218,7 @@ func ingestGone(t *testing.T, s *service, key *signer) {
 	})
 	withDatabase(t, brief.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
 		for _, table := range []string{
-			"lake_tables", "lake_files", "lake_snapshots", "lake_schemas", "lake_parts", "iceberg_tables", "ingestions", "ingestion_files", "set_aside_rows", "document_chunks", "document_records",
+			"lake_tables", "lake_files", "lake_snapshots", "lake_schemas", "lake_parts", "iceberg_tables", "ingestions", "ingestion_files", "set_aside_rows", "document_chunks", "document_corrections", "document_pages", "document_records",
 			"datasets", "definitions", "semantics", "dataset_search", "grants", "directory_grants",
 		} {
 			var count int

@@ -193,6 +193,11 @@ func (m *model) settings() []string {
 	return []string{"QUERN_MODELS=here/small", "QUERN_MODEL_HERE_KIND=openai", "QUERN_MODEL_HERE_LOCAL=true", "QUERN_MODEL_HERE_URL=" + m.server.URL + "/v1"}
 }
 
+// silentModel returns the settings of a model that is configured and does not answer.
+func silentModel() []string {
+	return []string{"QUERN_MODELS=here/small", "QUERN_MODEL_HERE_KIND=openai", "QUERN_MODEL_HERE_LOCAL=true", "QUERN_MODEL_HERE_URL=http://127.0.0.1:9/v1"}
+}
+
 // external returns settings for external models. Each provider is named after the exposure of its models.
 func external(models map[string]*model) (settings []string) {
 	var names []string

@@ -190,8 +190,8 @@ func readCorrection(f record.Field, style record.Style, column, value string) (s
 	switch {
 	case flag == record.WrongUnit:
 		return "", fault.Invalid("value", "has another unit than the field, which is in "+f.Unit)
-	case flag != "" && f.Kind == record.Text, flag == "" && read == "":
-		return "", fault.Invalid("value", "has no text")
+	case flag != "" && (f.Kind == record.Text || f.Kind == record.Open):
+		return "", fault.Invalid("value", "has no text; null says that there is no value")
 	case flag != "":
 		return "", fault.Invalid("value", fmt.Sprintf("is not a %s, or can be read in two ways. Write a number without groups of digits and with a decimal point, 1.2340 for 1.234, and a date as 2026-03-04", column))
 	}

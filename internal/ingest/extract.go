@@ -137,7 +137,7 @@ func (w *working) extract(ctx context.Context) error {
 	w.i.Doubts = slices.Concat(doubts, w.paperDoubts())
 
 	if w.i.DryRun {
-		return w.estimate(definition, w.i.asked(fields), columns, chunks)
+		return w.estimate(ctx, definition, w.i.asked(fields), columns)
 	}
 
 	if err := w.settled(ctx); err != nil {
@@ -217,12 +217,21 @@ func (w *working) readPapers(ctx context.Context) error {
 }
 
 // estimate ends a dry run: nothing is sent to a model, and it tells what a load would send.
-func (w *working) estimate(definition catalog.Definition, fields []record.Field, columns []engine.Column, chunks int) error {
-	input, output := 0, 0
+func (w *working) estimate(ctx context.Context, definition catalog.Definition, asked []record.Field, columns []engine.Column) error {
+	input, output, requests := 0, 0, 0
 
-	for _, p := range w.papers {
+	for n, p := range w.papers {
 		for _, c := range p.chunks {
-			input += record.EstimateTokens(len(record.System) + len(record.Schema(fields)) + len(record.Prompt(definition.DataDescription, fields, c)))
+			request, hash := requestAbout(definition.DataDescription, asked, c)
+
+			if _, isStored, err := w.storedChunk(ctx, n, hash[:]); err != nil {
+				return err
+			} else if isStored {
+				continue
+			}
+
+			requests++
+			input += record.EstimateTokens(len(request.System) + len(request.Schema.JSON) + len(request.Messages[0].Text))
 			output += record.EstimateTokens(c.Size())
 		}
 	}
@@ -232,12 +241,26 @@ func (w *working) estimate(definition catalog.Definition, fields []record.Field,
 		return err
 	}
 
+	text := fmt.Sprintf("A load sends the text of %d pages to the model %s of %s in %d requests: about %d tokens, and about %d tokens of answers. The dry run sent nothing.",
+		w.i.PagesTotal, model.Name, model.Provider, requests, input, output)
+	if requests == 0 {
+		text = "A load sends nothing: the model has answered about the same text and fields before."
+	}
+
 	w.i.Preview = &engine.Inspection{Columns: columns, Rows: []map[string]any{}}
-	w.i.Preview.Doubts = slices.Concat(w.i.Doubts, []engine.Doubt{{Message: fmt.Sprintf(
-		"A load sends the text of %d pages to the model %s of %s in %d requests: about %d tokens, and about %d tokens of answers. The dry run sent nothing.",
-		w.i.PagesTotal, model.Name, model.Provider, chunks, input, output)}})
+	w.i.Preview.Doubts = slices.Concat(w.i.Doubts, []engine.Doubt{{Message: text}})
 
 	return nil
+}
+
+// requestAbout returns the request about a chunk, without the model, and its hash.
+func requestAbout(about string, asked []record.Field, c record.Chunk) (request llm.Request, hash [sha256.Size]byte) {
+	request = llm.Request{
+		System: record.System, Messages: []llm.Message{{Role: llm.User, Text: record.Prompt(about, asked, c)}},
+		Schema: &llm.Schema{Name: "records", JSON: record.Schema(asked)}, MaxTokens: answerTokens,
+	}
+
+	return request, sha256.Sum256(slices.Concat([]byte(request.System), request.Schema.JSON, []byte(request.Messages[0].Text)))
 }
 
 func (w *working) paperDoubts() (doubts []engine.Doubt) {
@@ -290,11 +313,7 @@ func (r *chunkReader) read(ctx context.Context, style record.Style) (err error) 
 // ask adds the answer about a chunk, or the answers about its halves if one answer is too long for it. What was answered before is not asked
 // again.
 func (r *chunkReader) ask(ctx context.Context, c record.Chunk) error {
-	request := llm.Request{
-		System: record.System, Messages: []llm.Message{{Role: llm.User, Text: record.Prompt(r.about, r.asked, c)}},
-		Schema: &llm.Schema{Name: "records", JSON: record.Schema(r.asked)}, MaxTokens: answerTokens,
-	}
-	hash := sha256.Sum256(slices.Concat([]byte(request.System), request.Schema.JSON, []byte(request.Messages[0].Text)))
+	request, hash := requestAbout(r.about, r.asked, c)
 
 	known, isStored, err := r.storedChunk(ctx, r.position, hash[:])
 	if err != nil {

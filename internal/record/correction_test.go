@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -191,7 +192,7 @@ func TestCorrectMany(t *testing.T) {
 	)
 
 	for n := range lines {
-		want = append(want, fmt.Sprint(1000+n))
+		want = append(want, strconv.Itoa(1000+n))
 		fixes = append(fixes, corrected(r, n, "price", want[n]))
 	}
 

@@ -28,6 +28,8 @@ func resources() map[string]resource {
 		"namespace":      {`namespace "{username}/{namespace}"`, "GET /schema/{username}/namespaces lists those that you can see."},
 		"datasetName":    {`dataset "{username}/{namespace}/{datasetName}"`, "GET /schema/{username}/{namespace}/datasets lists those that you can see."},
 		"ingestionId":    {`ingestion "{ingestionId}" of "{username}/{namespace}/{datasetName}"`, "GET /data/{username}/{namespace}/{datasetName}/ingestions lists the ingestions."},
+		"recordId":       {`record "{recordId}" of the ingestion "{ingestionId}" of "{username}/{namespace}/{datasetName}"`, "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records lists the records."},
+		"fieldName":      {`record "{recordId}" of the ingestion "{ingestionId}" of "{username}/{namespace}/{datasetName}"`, "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/records lists the records."},
 		"snapshotId":     {`snapshot "{snapshotId}" of "{username}/{namespace}/{datasetName}"`, "GET /data/{username}/{namespace}/{datasetName}/snapshots lists the snapshots."},
 		"sessionId":      {`upload session "{sessionId}"`, "GET /file-upload lists your sessions, and POST /file-upload/prepare begins one."},
 		"fileId":         {`file "{fileId}" in an upload session "{sessionId}"`, "GET /file-upload/{sessionId} lists the files of a session."},

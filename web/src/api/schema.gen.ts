@@ -1448,7 +1448,7 @@ export interface paths {
          * Load documents again, with the corrections
          * @description Needs the editor role. Makes a new ingestion of the same files with the same options, which replaces the rows of this one in one snapshot.
          *     What a model has answered about the same text and the same fields is not asked again. 409 if the ingestion is not completed, if no model
-         *     read its files, if its rows were replaced by a later ingestion, if one that replaces them is running, or if its files are gone.
+         *     read its files, if its rows were replaced by a later ingestion or removed, if one that replaces them is running, or if its files were erased.
          */
         post: operations["reloadIngestion"];
         delete?: never;
@@ -4027,7 +4027,7 @@ export interface components {
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             /** @enum {string} */
             mode: "append" | "replace" | "merge";
-            /** @description The columns by which rows are merged. None if a source replaces all rows of a file that has changed. */
+            /** @description The columns by which rows are merged. None if a source replaces all rows of a file that has changed, or if documents are loaded again. */
             key?: string[];
             dryRun: boolean;
             /** Format: uuid */
