@@ -82,6 +82,13 @@ const datasetTab = createRoute({
   path: '/data/$owner/$namespace/$dataset/$tab',
   component: screen(() => import('~/screens/dataset/Dataset')),
 });
+const records = createRoute({
+  getParentRoute: () => shell,
+  path: '/data/$owner/$namespace/$dataset/loads/$ingestion',
+  component: screen(() => import('~/screens/records/Records')),
+  // `record` is the id of the one that is shown.
+  validateSearch: (search): { doubted?: boolean | undefined; record?: string | undefined } => ({ doubted: search['doubted'] === true || undefined, record: text(search['record']) }),
+});
 const upload = createRoute({
   getParentRoute: () => shell,
   path: '/upload',
@@ -94,7 +101,7 @@ const source = createRoute({ getParentRoute: () => shell, path: '/sources/$sourc
 
 const operation = createRoute({ getParentRoute: () => shell, path: '/operation', component: screen(() => import('~/screens/operation/Operation')) });
 
-const tree = root.addChildren([signIn, shell.addChildren([ask, conversation, link, data, dataset, datasetTab, upload, sql, sources, source, operation, connect, account])]);
+const tree = root.addChildren([signIn, shell.addChildren([ask, conversation, link, data, dataset, datasetTab, records, upload, sql, sources, source, operation, connect, account])]);
 
 export function makeRouter(queries: QueryClient) {
   return createRouter({

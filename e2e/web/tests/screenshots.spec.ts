@@ -208,6 +208,70 @@ test.describe('for the eye', () => {
     await views[1].page.context().close();
   });
 
+  test('records of documents', async ({ page, browser, guard }) => {
+    guard.allow(/Failed to load resource|ERR_FAILED/);
+    const views = await viewsOf(page, browser, guard);
+    const eve = await Api.as('eve');
+    await eve.call('POST', '/ingest/new/roastery/invoices', {
+      dataDescription: 'One row for each position of an invoice.',
+      schemaDefinition: { item: 'what was sold', quantity: 'how many kilograms', price: 'of one kilogram, in EUR', delivered: 'day of the delivery', origin: 'country of the beans' },
+    });
+    await eve.call('POST', '/data/self/roastery/invoices/rows', 'item,quantity,price,delivered,origin\nMorning Roast,12,18.5,2026-11-02,Ethiopia\n', 'text/csv');
+    // This service has no model, so what one reads is played.
+    const id = '01a1eae2-0000-7000-8000-00000000000a';
+    const lines = [
+      'Invoice 2026-1187', 'Hill & Harbour Coffee Roasters ☕', '', 'Delivered on 2 November 2026 to Café Zeitlos, Graz', '',
+      'Pos  Item                          Quantity   Price per kg', ' 1   Morning Roast, Ethiopia         12 kg      18.50 EUR', ' 2   Harbour Espresso, Brazil         8 kg      21.00 EUR', ' 3   Decaf "Moonlight", Peru          4 kg      23.40 USD', '',
+      ...Array.from({ length: 60 }, (_, line) => `Terms ${line + 1}: goods remain ours until they are paid, and claims are made within eight days.`),
+    ];
+    const text = lines.join('\n');
+    const quote = (words: string, more: object = {}) => ({ quote: words, page: 1, from: [...text.slice(0, text.indexOf(words))].length, to: [...text.slice(0, text.indexOf(words))].length + [...words].length, ...more });
+    const record = (number: number, line: number, item: string, quantity: string, fields: object) => ({
+      id: `0-${number}`, file: 'invoice-1187.pdf', row: number, page: 1,
+      fields: { item: quote(lines[line] ?? '', { value: item }), quantity: quote(lines[line] ?? '', { value: quantity }), delivered: quote('Delivered on 2 November 2026', { value: '2026-11-02' }), ...fields },
+    });
+    const doubted = [
+      record(3, 8, 'Decaf "Moonlight"', '4', { price: quote(lines[8] ?? '', { flag: 'unit', said: '23.40 USD' }), origin: quote('Peru', { value: 'Peru' }) }),
+      record(2, 7, 'Harbour Espresso', '8', { price: quote(lines[7] ?? '', { value: '21.00', corrected: true, pending: true, said: '12.00 EUR' }), origin: { quote: 'from Brasil', flag: 'quoteNotFound', said: 'Brasil' } }),
+    ];
+    const sure = record(1, 6, 'Morning Roast', '12', { price: quote(lines[6] ?? '', { value: '18.50' }), origin: quote('Ethiopia', { value: 'Ethiopia' }) });
+    const load = {
+      id, status: 'completed', mode: 'append', dryRun: false, sessionId: id, fileIds: [id], filenames: ['invoice-1187.pdf'], createdAt: '2026-11-15T09:41:00Z',
+      documents: [{ file: 'invoice-1187.pdf', pages: 1, inputTokens: 1200, outputTokens: 310 }], progress: { phase: 'done', bytesDone: 1, bytesTotal: 1, rowsDone: 3, rowsSetAside: 0 },
+    };
+    const play = async (one: Page, records: unknown[], others: unknown[]) => {
+      await one.route(/\/ingestions\?/, (route) => route.fulfill({ json: { data: [load] } }));
+      await one.route(`**/ingestions/${id}`, (route) => route.fulfill({ json: load }));
+      await one.route(/\/records\?/, (route) => route.fulfill({ json: { data: route.request().url().includes('flagged') ? records : [...records, ...others] } }));
+      await one.route('**/text', (route) => route.fulfill({ json: { pages: [{ page: 1, text }] } }));
+    };
+    const address = `/data/eve/roastery/invoices/loads/${id}`;
+    for (const view of views) {
+      await signIn(view.page, 'eve', '/');
+      await play(view.page, [], []);
+    }
+    const open = (path: string) => async (one: Page) => {
+      await one.goto(path);
+      await settled(one);
+    };
+    await both(views, 'records', 'empty', open(address));
+    await both(views, 'records-sure', 'empty', open(`${address}?doubted=true`));
+    for (const view of views) {
+      await view.page.unrouteAll({ behavior: 'ignoreErrors' });
+      await play(view.page, doubted, [sure]);
+    }
+    await both(views, 'dataset-loads-document', 'full', open('/data/eve/roastery/invoices/loads'));
+    await both(views, 'records', 'full', open(address));
+    await both(views, 'records-correct', 'full', async (one) => {
+      await one.getByRole('button', { name: 'Correct', exact: true }).click();
+    });
+    await both(views, 'records-corrected', 'full', open(`${address}?record=0-2`));
+    for (const view of views) await view.page.route('**/text', refuse);
+    await both(views, 'records', 'error', open(address));
+    for (const view of views) await view.page.unrouteAll({ behavior: 'ignoreErrors' });
+    await views[1].page.context().close();
+  });
+
   test('upload, dialogs and faults of statements', async ({ page, browser, guard }) => {
     guard.allow(/Failed to load resource|ERR_FAILED/);
     const views = await viewsOf(page, browser, guard);

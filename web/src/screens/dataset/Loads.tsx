@@ -1,4 +1,5 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { FileInput } from 'lucide-react';
 import { useState } from 'react';
 import { api, type Schemas, take } from '~/api/client';
@@ -88,6 +89,11 @@ export default function Loads({ at, role }: Part) {
                   <button type="button" onClick={() => setAside(one.id)} className="text-warn underline underline-offset-2">
                     {texts.setAside(count(one.progress.rowsSetAside, 'row'))}
                   </button>
+                ),
+                one.documents && (
+                  <Link to="/data/$owner/$namespace/$dataset/loads/$ingestion" params={{ ...at, ingestion: one.id }} className="text-accent underline underline-offset-2">
+                    {t.records.link}
+                  </Link>
                 ),
               ]}
             />
