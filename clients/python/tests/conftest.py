@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from model import Model
 from service import Service
 
 import quern
@@ -22,6 +23,27 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service whose questions are scripts, so that a run is as slow as the test wants."""
     running = Service(tmp_path_factory.mktemp("scripted"), "scripted", QUERN_TEST_SCRIPTED="true")
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[Model]:
+    with Model() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def modelled(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Iterator[Service]:
+    """A service whose language model is in the tests."""
+    running = Service(
+        tmp_path_factory.mktemp("modelled"),
+        "modelled",
+        QUERN_MODELS="rows/scripted",
+        QUERN_MODEL_ROWS_KIND="openai",
+        QUERN_MODEL_ROWS_LOCAL="true",
+        QUERN_MODEL_ROWS_URL=model.url,
+    )
     yield running
     running.close()
 

@@ -32,11 +32,34 @@ def test_programs_of_the_documentation(
     if page == "README.md":
         shutil.copy(orders_csv, "orders.csv")
     names: dict[str, Any] = {}
-    programs = re.findall(r"^```python\n(.*?)^```", (CLIENT / page).read_text(), re.MULTILINE | re.DOTALL)
-    assert programs
-    for program in programs:
+    for program in programs_of(DOCUMENTS.sub("", (CLIENT / page).read_text())):
         program = program.replace('share("bob")', 'share("ada")')
         exec(compile(program, page, "exec"), names)
+
+
+# This section of docs/python.md needs a service with a model.
+DOCUMENTS = re.compile(r"^## Documents\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
+
+
+def programs_of(text: str) -> list[str]:
+    programs = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert programs
+    return programs
+
+
+def test_programs_about_documents(
+    modelled: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (section,) = DOCUMENTS.findall((CLIENT / "../../docs/python.md").read_text())
+    with quern.connect(modelled.url, modelled.token("bob")) as q:
+        names: dict[str, Any] = {"shop": q.namespace("shop")}
+        for program in programs_of(section):
+            exec(compile(program, "docs/python.md", "exec"), names)
+        assert [float(row["price"]) for row in names["offers"].rows()] == [1.2, 1.5]
+    printed = capsys.readouterr().out
+    assert "offers.txt, page 1: Our prices\n[Bolt M6 costs 1.20 EUR, 40 in stock]\nBolt M8 costs 1.50" in printed
+    assert "price valueNotInQuote 1.80 EUR" in printed
 
 
 def test_surface() -> None:

@@ -18,7 +18,7 @@ REPLACEMENTS = [
     (r"\bAsyncGenerator\b", "Generator"),
     (r"\baclosing\b", "closing"),
     (r"\basynccontextmanager\b", "contextmanager"),
-    (r"\bAsync(HTTPTransport|Client|Namespace|Dataset|Answer|Result|Step|Stream|Uploader|Http|Pieces|Events)\b", r"\1"),
+    (r"\bAsync(HTTPTransport|Client|Namespace|Dataset|Answer|Result|Step|Stream|Uploader|Http|Pieces|Events|Record|Field)\b", r"\1"),
     (r"__a(enter|exit|iter|next)__", r"__\1__"),
     (r"\ba(iter_raw|iter_bytes|read|close)\(", r"\1("),
     (r"\bStopAsyncIteration\b", "StopIteration"),

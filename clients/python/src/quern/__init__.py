@@ -14,6 +14,7 @@ from ._async._client import AsyncClient
 from ._async._dataset import AsyncDataset
 from ._async._events import AsyncEvents
 from ._async._namespace import AsyncNamespace
+from ._async._record import AsyncField, AsyncRecord
 from ._async._result import AsyncResult
 from ._errors import (
     BadRequest,
@@ -55,6 +56,7 @@ from ._models import (
     Merged,
     Notice,
     Option,
+    Place,
     ReadVersion,
     Verified,
 )
@@ -63,6 +65,7 @@ from ._sync._client import Client
 from ._sync._dataset import Dataset
 from ._sync._events import Events
 from ._sync._namespace import Namespace
+from ._sync._record import Field, Record
 from ._sync._result import Result
 from ._version import VERSION as __version__
 
@@ -90,7 +93,9 @@ __all__ = [
     "AsyncClient",
     "AsyncDataset",
     "AsyncEvents",
+    "AsyncField",
     "AsyncNamespace",
+    "AsyncRecord",
     "AsyncResult",
     "AsyncStep",
     "AsyncStream",
@@ -111,6 +116,7 @@ __all__ = [
     "Event",
     "Events",
     "Explanation",
+    "Field",
     "Forbidden",
     "IncompleteResult",
     "Internal",
@@ -125,10 +131,12 @@ __all__ = [
     "NotSignedIn",
     "Notice",
     "Option",
+    "Place",
     "QuernError",
     "QueryInvalid",
     "RateLimited",
     "ReadVersion",
+    "Record",
     "Result",
     "RunFailed",
     "ServiceError",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from . import _chart
-from ._models import CheckedText, Checks, Clarification, Column, Doubt, Explanation, ReadVersion, Verified
+from ._models import CheckedText, Checks, Clarification, Column, Doubt, Explanation, Place, ReadVersion, Verified
 
 SHOWN = 10
 _LONGEST = 200
@@ -111,6 +111,12 @@ def checked_page(checked: CheckedText) -> str:
     said = f"{checked.verified} of {len(checked.claims)} figures confirmed by the rows"
     marked = _marked(checked.text, Checks(len(checked.claims), checked.verified, places=checked.claims))
     return f'{_STYLE}<div class="quern"><p class="answer">{marked}</p><p class="quiet">{said}</p></div>'
+
+
+def place_page(place: Place) -> str:
+    """Return a quote in its surroundings as HTML."""
+    text = f"{_text(place.before)}<mark>{_text(place.quote)}</mark>{_text(place.after)}"
+    return f'{_STYLE}<div class="quern"><p class="quiet">{_text(place.file)}, page {place.page}</p><pre>{text}</pre></div>'
 
 
 def text_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], count: int) -> str:

@@ -225,6 +225,25 @@ class CheckedText:
         return checked_page(self)
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a field was read: the quote, as the document has it, with the text around it."""
+
+    file: str
+    page: int
+    before: str
+    quote: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, page {self.page}: {self.before}[{self.quote}]{self.after}"
+
+    def _repr_html_(self) -> str:
+        from ._html import place_page
+
+        return place_page(self)
+
+
 class Listing(list[T]):
     """A list of dicts. In a notebook it shows itself as a table."""
 
@@ -373,6 +392,21 @@ def _typed(name: str, value: Any) -> Any:
 def sendable(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows that JSON can have. NaN, NaT and NA of pandas mean that a value is missing."""
     return [{str(name): _sendable(number, name, value) for name, value in row.items()} for number, row in enumerate(rows)]
+
+
+def plain_text(value: Any) -> str | None:
+    """Return a value as the service writes it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, decimal.Decimal) and value.is_finite():
+        return format(value, "f")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, int | float) and math.isfinite(value):
+        return str(value)
+    raise TypeError(f"The value of a field is a text, a number, a date or None, not {value!r}.")
 
 
 def _sendable(number: int, name: object, value: Any) -> Any:

@@ -6,12 +6,12 @@ import difflib
 import io
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from .. import _tables, _wire
-from .._errors import ColumnsAddedWarning, Conflict, NotFound, QuernError
+from .._errors import ColumnsAddedWarning, Conflict, DoubtsWaiting, LoadFailed, NotFound, QuernError
 from .._models import (
     Deleted,
     Listing,
@@ -27,10 +27,12 @@ from .._models import (
     parameters_of,
     sendable,
 )
+from .._progress import Reporter
 from .._values import typed_rows
 from ._compat import in_thread, sleep
 from ._events import AsyncEvents, follow
 from ._http import AsyncHttp
+from ._record import AsyncRecord
 
 Rows = _tables.Table | Iterable[Mapping[str, Any]] | Mapping[str, Any]
 _MOST_BYTES = 64 << 20
@@ -40,7 +42,8 @@ class AsyncDataset:
     """A dataset: ``shop["orders"]``.
 
     Look at it with ``columns``, ``rows``, ``profile``, ``versions``; change rows with ``append``, ``merge``, ``delete_rows``,
-    ``restore``; describe it with ``define``, ``set_key``, ``add_synonyms``; give it away with ``share`` and ``export``.
+    ``restore``; compare what a model read with its documents with ``records``, ``reload``; describe it with ``define``, ``set_key``,
+    ``add_synonyms``; give it away with ``share`` and ``export``.
     Making this object sends nothing; a dataset that does not exist is noticed by the first call.
     """
 
@@ -284,6 +287,21 @@ class AsyncDataset:
         load_id = load if isinstance(load, str) else load.id
         return [row async for row in self._http.pages(f"{self._path}/ingestions/{load_id}/setAside")]
 
+    async def records(self, load: Load | str, *, flagged: bool = False) -> AsyncIterator[AsyncRecord]:
+        """Iterate over the records that a model read in the documents of a load. With ``flagged`` only over those with a field in doubt."""
+        path = f"{self._path}/ingestions/{load if isinstance(load, str) else load.id}/records"
+        async for wire in self._http.pages(path, {"limit": 100, "flagged": "true" if flagged else None}):
+            yield AsyncRecord(self._http, path, wire)
+
+    async def reload(self, load: Load | str) -> Load:
+        """Load the documents of a load again, with the corrections of their fields, and return the new load.
+
+        Its rows replace those of the old load, in one version. The model is not asked again about what it has answered.
+        """
+        path = self._path + "/ingestions"
+        made = await self._http.call("POST", f"{path}/{load if isinstance(load, str) else load.id}/reload")
+        return await loaded(self._http, path, made, Reporter(False))
+
     async def rename(self, name: str) -> AsyncDataset:
         """Give the dataset another name."""
         await self._http.call("PATCH", self._path, {"name": name})
@@ -299,6 +317,22 @@ class AsyncDataset:
 
     def __repr__(self) -> str:
         return f"<Dataset {self.username}/{self.namespace}/{self.name}>"
+
+
+async def loaded(http: AsyncHttp, path: str, wire: dict[str, Any], report: Reporter) -> Load:
+    """Wait for the end of a load."""
+    pause = 0.05
+    while wire["status"] in ("queued", "running"):
+        report.tell("loading", wire["progress"]["bytesDone"], wire["progress"]["bytesTotal"])
+        await sleep(pause)
+        pause = min(1.0, pause * 1.5)
+        wire = await http.call("GET", f"{path}/{wire['id']}")
+    if wire["status"] == "waiting":
+        raise DoubtsWaiting(wire.get("doubts") or ())
+    if wire["status"] != "completed":
+        failure = wire.get("error") or {"code": "INVALID_STATE", "message": f"The load is {wire['status']}."}
+        raise LoadFailed(failure["code"], failure["message"])
+    return load_of(wire)
 
 
 def _tell_added(added: Mapping[str, str | None], params: Mapping[str, Any]) -> None:

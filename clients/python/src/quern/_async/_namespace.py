@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import _files, _tables, _wire
-from .._errors import DoubtsWaiting, LoadFailed
-from .._models import Listing, Load, Parameters, load_of, names_of, parameters_of, verified_body, when
+from .._models import Listing, Load, Parameters, names_of, parameters_of, verified_body, when
 from .._progress import Progress, Reporter
 from ._answer import AsyncAnswer, AsyncStream, ask
-from ._compat import sleep
-from ._dataset import AsyncDataset, is_frame
+from ._dataset import AsyncDataset, is_frame, loaded
 from ._events import AsyncEvents, follow
 from ._http import AsyncHttp
 from ._result import AsyncResult, run_statement
@@ -51,6 +49,22 @@ class AsyncNamespace:
     async def delete(self) -> None:
         """Delete the namespace with its datasets. It can be restored for a time."""
         await self._http.call("DELETE", f"/schema/{self.username}/namespaces/{self.name}")
+
+    async def create_dataset(self, dataset: str, description: str | None = None, schema: Mapping[str, str] | None = None) -> AsyncDataset:
+        """Create an empty dataset in a namespace of the caller, and the namespace if there is none.
+
+        ``upload`` does so by itself. This is for documents that a model reads: the description of the dataset and of its columns must be
+        known before the first of them.
+        """
+        _files.check_name("dataset", dataset)
+        _files.check_name("namespace", self.name)
+        if self.username not in ("self", (await self._http.call("GET", "/user/me"))["username"]):
+            raise ValueError("Only the owner of a namespace creates datasets in it.")
+        said: dict[str, Any] = {"dataDescription": description, "schemaDefinition": schema}
+        await self._http.call(
+            "POST", f"/ingest/new/{self.name}/{dataset}", {key: value for key, value in said.items() if value is not None}
+        )
+        return self[dataset]
 
     async def sql(
         self,
@@ -200,26 +214,12 @@ class AsyncNamespace:
             if accept:
                 body["accept"] = [accept] if isinstance(accept, str) else list(accept)
             path = f"/data/{self.username}/{self.name}/{dataset}/ingestions"
-            load = await self._loaded(path, await self._http.call("POST", path, body), report)
+            load = await loaded(self._http, path, await self._http.call("POST", path, body), report)
             if not dry_run:
                 uploader.forget()
             return load
         finally:
             report.close()
-
-    async def _loaded(self, path: str, wire: dict[str, Any], report: Reporter) -> Load:
-        pause = 0.05
-        while wire["status"] in ("queued", "running"):
-            report.tell("loading", wire["progress"]["bytesDone"], wire["progress"]["bytesTotal"])
-            await sleep(pause)
-            pause = min(1.0, pause * 1.5)
-            wire = await self._http.call("GET", f"{path}/{wire['id']}")
-        if wire["status"] == "waiting":
-            raise DoubtsWaiting(wire.get("doubts") or ())
-        if wire["status"] != "completed":
-            failure = wire.get("error") or {"code": "INVALID_STATE", "message": f"The load is {wire['status']}."}
-            raise LoadFailed(failure["code"], failure["message"])
-        return load_of(wire)
 
     async def events(self, types: str | Sequence[str] = (), *, after: str | None = None, patience: float = 300) -> AsyncEvents:
         """Follow what happens in the namespace. See ``Client.events``."""
