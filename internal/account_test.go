@@ -33,7 +33,7 @@ const (
 	isFsck   why = "compares the bucket with the rows of all accounts; likewise"
 	isListed why = "gets a list of accounts, or of things in accounts, and finds each by its key; each part can be asked for its own"
 	isShared why = "follows a directory from the caller to the accounts that shared something; each part can be asked for its own"
-	isUsed   why = "finds what other accounts have of a dataset that is erased or moved; each part can be asked"
+	isUsed   why = "finds what other accounts have of a dataset that is erased, moved or loaded again; each part can be asked"
 	isBound  why = "finds the files that others uploaded for datasets of the account; each part can be asked"
 	isKeys   why = "seals the secrets of all accounts with another key of the operator; each part can be asked"
 	isMoved  why = "restores the whole deployment; each part can be restored for its own"
@@ -134,6 +134,7 @@ func acrossAccounts() map[string]why {
 		"upload.sqlMoveBound":         isUsed,
 		"upload.sqlSelectCompleted":   isFsck,
 		"upload.sqlSelectExpired":     isDue,
+		"upload.sqlSelectKept":        isUsed,
 		"upload.sqlSelectKnown":       isFsck,
 		"upload.sqlSelectReserved":    isDue,
 		"webhook.sqlClaimLanes":       isDue,

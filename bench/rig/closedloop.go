@@ -97,7 +97,8 @@ func (l ClosedLoop) loop(ctx context.Context, requests [][]byte, until time.Time
 
 	begin := time.Now()
 
-	for i := 0; begin.Before(until) && ctx.Err() == nil; i = (i + 1) % len(requests) {
+	// At least one request, also if the machine is so busy that the time is over before the first.
+	for i := 0; (len(took) == 0 || begin.Before(until)) && ctx.Err() == nil; i = (i + 1) % len(requests) {
 		if _, err := conn.Write(requests[i]); err != nil {
 			return nil, err
 		}
