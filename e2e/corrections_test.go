@@ -135,7 +135,7 @@ func TestRecordsCorrected(t *testing.T) {
 
 	d.correct(made.ID, "0-3", "colour", `"red"`) // the model said nothing about it
 	d.correct(made.ID, "0-4", "stock", "null")
-	d.correct(made.ID, "0-5", "stock", "1")
+	d.correct(made.ID, "0-5", "stock", `"1"`)
 	require.Equal(t, []string{"0-7: stock"}, d.flagged(made.ID))
 
 	undone := d.call(http.MethodDelete, "/ingestions/"+made.ID+"/records/0-5/fields/stock", "")
@@ -362,7 +362,7 @@ func readsAgain(t *testing.T, d *filled, m *model, first ingestion, document str
 	require.Contains(t, gone.body, "no longer in the dataset")
 
 	tried := d.loaded(byModel+`, "dryRun": true`, document)
-	require.Contains(t, tried.Preview.Doubts[0].Message, "A load sends nothing")
+	require.Contains(t, fmt.Sprint(tried.Preview.Doubts), "A load sends nothing")
 
 	again := d.loaded(repeated, document)
 	require.Equal(t, "35", d.cells("stock")[6], "a correction is about the document, not about its load")
