@@ -67,22 +67,26 @@ func TestFetch(t *testing.T) {
 			http.NotFound(w, r)
 		}
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 
-	c := New(Config{
-		Now: time.Now, Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Transport: &http.Transport{}, Timeout: 2 * time.Second, Extract: extract.Limits{Duration: 4 * time.Second},
-	})
+	client := func(longest, whole time.Duration) *Web {
+		c := New(Config{
+			Now: time.Now, Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+			Transport: &http.Transport{}, Timeout: longest, Extract: extract.Limits{Duration: whole},
+		})
 
-	web, done, err := c.web(HTTPS{BaseURL: server.URL + "/", Auth: NoAuth}, "")
-	require.NoError(t, err)
+		web, done, err := c.web(HTTPS{BaseURL: server.URL + "/", Auth: NoAuth}, "")
+		require.NoError(t, err)
+		t.Cleanup(done)
 
-	defer done()
+		return web
+	}
+	patient, hasty := client(time.Minute, time.Minute), client(300*time.Millisecond, time.Second)
 
 	var to buffer
 
 	fetch := func(path string, most int64) (Fetched, error) {
-		return web.Fetch(t.Context(), path, Validator{}, most, &to)
+		return patient.Fetch(t.Context(), path, Validator{}, most, &to)
 	}
 
 	for _, path := range []string{"whole.csv", "once.csv"} {
@@ -105,7 +109,7 @@ func TestFetch(t *testing.T) {
 
 	for _, path := range []string{"silent.csv", "stalled.csv", "drips.csv"} {
 		began := time.Now()
-		_, err := fetch(path, 1<<30)
+		_, err := hasty.Fetch(t.Context(), path, Validator{}, 1<<30, &to)
 		require.Equal(t, ProblemTimeout, ProblemHTTPS(err), "%s: %v", path, err)
 		require.Equal(t, 1, requests["/"+path])
 		require.Less(t, time.Since(began), 20*time.Second)
