@@ -90,3 +90,28 @@ func checkQuery(t *testing.T, s *service, operation operation, token string) {
 		}
 	}
 }
+
+// address fills the parameters of the path: each id with one that does not exist, the user with the caller, numbers with
+// 0, and all others with any name.
+func (o operation) address(id string) string {
+	path := o.path
+
+	for _, reference := range o.Parameters {
+		value := "x"
+
+		switch p := reference.Value; {
+		case isID(p):
+			value = id
+		case p.Name == "username":
+			value = "self"
+		case p.Name == "recordId":
+			value = "0-1"
+		case p.Schema.Value.Type.Is("integer"):
+			value = "0"
+		}
+
+		path = strings.ReplaceAll(path, "{"+reference.Value.Name+"}", value)
+	}
+
+	return path
+}

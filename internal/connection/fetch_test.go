@@ -32,20 +32,30 @@ func (b *buffer) Empty() error {
 func TestFetch(t *testing.T) {
 	t.Parallel()
 
+	var mu sync.Mutex
+
 	requests := map[string]int{}
+	asked := func(path string, more int) int {
+		mu.Lock()
+		defer mu.Unlock()
+
+		requests[path] += more
+
+		return requests[path]
+	}
 	content := strings.Repeat("n\n1\n", 1000)
 	begin := func(w http.ResponseWriter) {
 		_, _ = w.Write([]byte(content))
 		_ = http.NewResponseController(w).Flush()
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests[r.URL.Path]++
+		times := asked(r.URL.Path, 1)
 
 		switch r.URL.Path {
 		case "/whole.csv":
 			begin(w)
 		case "/short.csv", "/once.csv":
-			if r.URL.Path == "/short.csv" || requests[r.URL.Path] == 1 {
+			if r.URL.Path == "/short.csv" || times == 1 {
 				w.Header().Set("Content-Length", "100000")
 			}
 
@@ -104,14 +114,14 @@ func TestFetch(t *testing.T) {
 		_, err := fetch(path, 1<<20)
 		_, isUnfit := errors.AsType[*UnfitError](err)
 		require.True(t, isUnfit, "%s: %v", path, err)
-		require.Equal(t, 2, requests["/"+path])
+		require.Equal(t, 2, asked("/"+path, 0))
 	}
 
 	for _, path := range []string{"silent.csv", "stalled.csv", "drips.csv"} {
 		began := time.Now()
 		_, err := hasty.Fetch(t.Context(), path, Validator{}, 1<<30, &to)
 		require.Equal(t, ProblemTimeout, ProblemHTTPS(err), "%s: %v", path, err)
-		require.Equal(t, 1, requests["/"+path])
+		require.Equal(t, 1, asked("/"+path, 0))
 		require.Less(t, time.Since(began), 20*time.Second)
 	}
 
