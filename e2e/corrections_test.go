@@ -91,8 +91,8 @@ func (d *filled) cells(column string) (list []string) {
 
 const conflict = http.StatusConflict
 
-// TestRecordsCorrected corrects fields that were flagged. The corrections hold whenever the same document is read again, the rows are replaced and
-// not added, and the model is asked nothing that it has answered.
+// TestRecordsCorrected corrects flagged fields and loads the document again. Each load applies the corrections, replaces the rows instead of
+// adding rows, and sends the model no request that it has answered before.
 func TestRecordsCorrected(t *testing.T) {
 	t.Parallel()
 

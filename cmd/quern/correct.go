@@ -46,7 +46,7 @@ that are loaded now change with ` + "`quern ingestion reload`" + `.`
 	return command
 }
 
-// correction is what a person decided about a field.
+// correction is a change of one field that the command line asks for.
 type correction struct {
 	field   string
 	value   *string // nil if the field has no value

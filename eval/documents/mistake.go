@@ -38,7 +38,7 @@ type plant struct {
 	random   *rand.Rand
 }
 
-// mistake makes a mistake in a claim. It reports false if the field does not allow this one.
+// mistake changes a claim. It reports false if this mistake cannot be made in the field.
 func (p plant) mistake(kind Mistake, right claim) (claim, bool) {
 	switch kind {
 	case WrongValue:
@@ -85,7 +85,7 @@ func (p plant) wrongValue(c claim) (claim, bool) {
 	return c, !isSame
 }
 
-// otherText returns what another record has, if the quote does not have it.
+// otherText returns a value of another record that is not in the quote.
 func (p plant) otherText(quote string) string {
 	for _, n := range p.others() {
 		if g := p.document.Records[n][p.field]; g.Said != "" && !strings.Contains(quote, g.Said) {
@@ -109,7 +109,7 @@ func (p plant) others() (list []int) {
 	return list
 }
 
-// otherRecord takes the value of a record nearby with its quote. The model must have been sent it.
+// otherRecord replaces value and quote by those of a nearby record that the model was sent.
 func (p plant) otherRecord(c claim) (claim, bool) {
 	var near []Gold
 
@@ -167,7 +167,7 @@ func (p plant) wrongPage(c claim) (claim, bool) {
 	return c, true
 }
 
-// wrongUnit says another unit than the document has.
+// wrongUnit replaces the unit of the value by another one.
 func (p plant) wrongUnit(c claim) (claim, bool) {
 	for _, one := range [][2]string{
 		{"€", "$"},
@@ -196,7 +196,7 @@ func (p plant) wrongUnit(c claim) (claim, bool) {
 
 var word = regexp.MustCompile(`\pL{5,}`)
 
-// wrongType takes a word of the line for a number or a date.
+// wrongType replaces a number or a date by a word of the same line.
 func (p plant) wrongType(c claim) (claim, bool) {
 	line := p.document.line(p.gold)
 	words := word.FindAllString(line, -1)
@@ -210,7 +210,7 @@ func (p plant) wrongType(c claim) (claim, bool) {
 	return c, !slices.Contains(germanMonths(), c.Value)
 }
 
-// otherField takes the value of another field of the same type and record.
+// otherField replaces the value by that of another field of the same record. Both fields have the same type.
 func (p plant) otherField(c claim) (claim, bool) {
 	record := p.document.Records[p.record]
 

@@ -175,7 +175,7 @@ func (m *Model) keep(d *Document, parts []part) {
 	m.read[d.Name] = pages
 }
 
-// records returns the records of which a field that holds for no other one stands in the parts.
+// records returns the claims about the records in the parts. A record is in the parts if they have a field that belongs to this record alone.
 func (m *Model) records(d *Document, parts []part) []map[string]*claim {
 	list := []map[string]*claim{}
 

@@ -45,8 +45,8 @@ type correcting struct {
 	found   storedRecord
 }
 
-// Correct stores what a person decided about a field of a record: a value, or none if it is empty. The dataset keeps it, and applies it
-// whenever the document is read for it again.
+// Correct stores the value that a person gives a field of a record. An empty value means that the field has none. Every later load of the same
+// document into the dataset applies the correction.
 //
 // Faults: NotFound, Forbidden, ValidationFailed, InvalidState if the record cannot be found again.
 func (g *Ingest) Correct(ctx context.Context, who auth.Principal, at catalog.Path, of FieldPlace, value string) (Record, error) {
@@ -116,7 +116,7 @@ func (g *Ingest) Uncorrect(ctx context.Context, who auth.Principal, at catalog.P
 	})
 }
 
-// set changes what a person decided about a field.
+// set stores the correction of a field, or removes it.
 func (r *storedRecord) set(name string, isCorrected bool, value string) {
 	f := r.Fields[name]
 	if f.Loaded == nil {
@@ -131,7 +131,7 @@ func (r *storedRecord) set(name string, isCorrected bool, value string) {
 	r.Fields[name] = f
 }
 
-// forget deletes the correction of the field, also if it was made when the record stood at another place.
+// forget deletes the correction of the field. An earlier load may have stored it with another place of the record, so forget tries both places.
 func (c *correcting) forget(ctx context.Context) error {
 	anchors := []*record.Anchor{c.found.anchor, c.found.Fields[c.name].Anchor}
 
@@ -183,7 +183,7 @@ func (g *Ingest) changeField(ctx context.Context, who auth.Principal, at catalog
 	return r, err
 }
 
-// readCorrection returns a value as it is loaded into a column, "" for the type of one that does not exist yet.
+// readCorrection returns a value as it is loaded. column is the type of the column, "" if the column does not exist yet.
 func readCorrection(f record.Field, style record.Style, column, value string) (string, error) {
 	read, flag := record.Normalize(f, style, value)
 

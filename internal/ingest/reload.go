@@ -73,8 +73,8 @@ func (g *Ingest) Reload(ctx context.Context, who auth.Principal, at catalog.Path
 	return g.load(ctx, dataset, first)
 }
 
-// reloadable returns the reason why the documents of an ingestion cannot be loaded again, as far as it does not change any more or a mistake
-// does no harm.
+// reloadable returns the reason why an ingestion cannot be reloaded. It runs before the transaction, so it checks only what cannot change
+// meanwhile, or what the load checks again.
 func (g *Ingest) reloadable(ctx context.Context, dataset catalog.Dataset, base Ingestion) error {
 	switch {
 	case base.Status != Completed || base.DryRun:
@@ -141,8 +141,8 @@ func notPresent() *fault.Error {
 	return fault.New(fault.Conflict, "The rows of the ingestion are no longer in the dataset, so there is nothing to replace. If you want them back, upload the documents again.")
 }
 
-// latest returns the reason why the rows of the ingestion that a reload replaces are not what it expects: others have replaced them, or, if
-// alone is set, are going to. Two reloads, or a reload and a source that has read the file again, must not undo each other.
+// latest returns Conflict if a later ingestion has replaced the rows that a reload is to replace. With alone it also returns Conflict if such an
+// ingestion has not ended. Otherwise two reloads, or a reload and a source, could undo each other.
 func (g *Ingest) latest(ctx context.Context, q postgres.Querier, i Ingestion, alone bool) error {
 	other, status, err := selectLaterFrom(ctx, q, i)
 

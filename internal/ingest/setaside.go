@@ -91,17 +91,13 @@ func (g *Ingest) setAside(ctx context.Context, who auth.Principal, at catalog.Pa
 			return err
 		}
 
-		found, err := first(collect(ctx, q, sqlSelectIngestion, dataset.Account, dataset.ID, id))
+		found, err := filesOf(ctx, q, dataset, id)
 		if err != nil {
 			return err
 		}
 
-		if found == nil || found.kind != kindFiles {
-			return fault.Absent()
-		}
-
 		started = found.StartedAt
-		list, err = selectSetAside(ctx, q, *found, after, limit)
+		list, err = selectSetAside(ctx, q, found, after, limit)
 
 		return err
 	})

@@ -73,7 +73,7 @@ func updateRecord(ctx context.Context, tx pgx.Tx, i Ingestion, r Record) error {
 	return err
 }
 
-// selectCorrections returns the corrections of a document, the latest last.
+// selectCorrections returns the corrections of a document, oldest first.
 func selectCorrections(ctx context.Context, q postgres.Querier, t lake.Table, document []byte) ([]record.Correction, error) {
 	rows, err := q.Query(ctx, sqlSelectCorrections, t.Account, t.Dataset, document)
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 
 // Anchor is where a record stands in a document, so that it is found again when the document is read again.
 type Anchor struct {
-	Page  int `json:"page"` // 0 if the record has no place
-	From  int `json:"from"` // characters of the page: from the first to the last of its own quotes
-	To    int `json:"to"`
-	Rank  int `json:"rank"`  // the number of the record among those with the same place, from 0
-	Ranks int `json:"ranks"` // how many these are
+	Page  int `json:"page"`  // 0 if no quote of the record was found
+	From  int `json:"from"`  // first character of its own quotes on that page
+	To    int `json:"to"`    // end of the last of these quotes
+	Rank  int `json:"rank"`  // position among the records with the same place, from 0
+	Ranks int `json:"ranks"` // number of records with the same place
 }
 
 // Correction is what a person decided about a field of a record.
 type Correction struct {
 	Anchor Anchor
-	Key    map[string]string // what the document proves for the fields of the key
+	Key    map[string]string // values that the document proves for the key fields of the record
 	Field  string
 	Value  string // as Normalize returns it; "" if the field has no value
 }
@@ -46,8 +46,8 @@ func (r *Records) Key(n int) map[string]string {
 	return key
 }
 
-// Anchors returns where the records stand. The own quotes of a record are on lines that no other record quotes, such as not the head of an
-// invoice that all of its lines quote. If there is none, they are quotes that no other record has, or else all.
+// Anchors returns the place of each record. The place covers the quotes on lines that no other record quotes, because all positions of an invoice
+// quote its head. A record without such a line has the place of the quotes that no other record has, or else of all its quotes.
 func (r *Records) Anchors() []Anchor {
 	lines, places := map[Place]int{}, map[Place]int{}
 
@@ -111,8 +111,8 @@ func (r *Record) extent(chosen func(c Cell) bool) (a Anchor) {
 	return a
 }
 
-// Correct applies corrections. If two are about the same field of a record, the later one counts. It returns those that were not applied: no
-// record, or more than one, stands where the corrected one stood, or the value does not have the kind of the field.
+// Correct applies corrections and returns those that it could not apply: it found no record or several records at the place, or the value does
+// not have the kind of the field. Of two corrections of the same field, the later one counts.
 func (r *Records) Correct(list []Correction) (left []Correction) {
 	if len(list) == 0 {
 		return nil

@@ -16,9 +16,10 @@ _NAMES = ("field", "value", "in doubt", "page", "quote")
 class AsyncField:
     """A field of a record: its value, and the words of the document that it was read from.
 
-    - ``value``: what is loaded, or what a person set; None if there is no value. It is text: ``12.50``, ``2026-03-04``
-    - ``quote``, ``page``: the words, and where they stand; ``page`` is None if they were not found
-    - ``flag``: why the field is in doubt, for example ``valueNotInQuote``; None if it is not
+    - ``value``: the value that was read, or that a person set, as text: ``12.50``, ``2026-03-04``; None if there is none
+    - ``quote``: the words that state the value
+    - ``page``: the page of the quote; None if the quote was not found
+    - ``flag``: why the field is in doubt, for example ``valueNotInQuote``; None without a doubt
     - ``said``: what the model said, if the field is or was in doubt
     - ``corrected``: a person decided the value
     - ``pending``: the row does not have this value yet; ``Dataset.reload`` loads it
