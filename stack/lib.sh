@@ -104,11 +104,11 @@ start_process() {
   shift
   setsid "$@" >"$STACK_DIR/$name.log" 2>&1 </dev/null 9>&- &
   echo $! >"$STACK_DIR/$name.pid"
-  # Until the child has executed the command it has the command line of this script, and live_pid would take it for dead.
-  wait_until 30 executed $!
 }
 
-executed() { [[ ! -r /proc/$1/cmdline ]] || ! cmp -s "/proc/$1/cmdline" "/proc/$$/cmdline"; }
+# answers_or_died NAME tells when to stop waiting for a server that start_process has just started. It does not use
+# live_pid, because a process has no command line for a moment while it executes a program.
+answers_or_died() { answers || ! kill -0 "$(<"$STACK_DIR/$1.pid")" 2>/dev/null; }
 
 gone() { ! kill -0 -- "-$1" 2>/dev/null; }
 
