@@ -14,7 +14,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "_wire.py")
         options = ["--input-file-type=openapi", "--output-model-type=typing.TypedDict", "--target-python-version=3.11"]
-        options += ["--disable-timestamp", "--use-schema-description", "--enum-field-as-literal=all", "--formatters=builtin"]
+        options += ["--disable-timestamp", "--use-schema-description", "--strict-nullable"]
+        options += ["--enum-field-as-literal=all", "--formatters=builtin"]
         subprocess.run(["datamodel-codegen", f"--input={CONTRACT}", f"--output={made}", *options], check=True)
         text = made.read_text()
     if TARGET.exists() and TARGET.read_text() == text:

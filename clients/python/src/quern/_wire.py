@@ -119,14 +119,14 @@ class TokenTarget(TypedDict):
 
     username: AccountName
     namespace: ObjectName
-    dataset: NotRequired[str]
+    dataset: NotRequired[str | None]
 
 
 class NewToken(TypedDict):
     name: str
-    expiresAt: NotRequired[str]
-    role: NotRequired[Literal['viewer', 'editor', 'owner']]
-    accessRestrictedTo: NotRequired[list[TokenTarget]]
+    expiresAt: NotRequired[str | None]
+    role: NotRequired[Literal['viewer', 'editor', 'owner'] | None]
+    accessRestrictedTo: NotRequired[list[TokenTarget] | None]
 
 
 class Token(TypedDict):
@@ -156,12 +156,12 @@ class CreatedToken(TypedDict):
 
 class NewNamespace(TypedDict):
     name: ObjectName
-    exposure: NotRequired[Literal['schema', 'values', 'rows']]
+    exposure: NotRequired[Literal['schema', 'values', 'rows'] | None]
 
 
 class NamespaceChange(TypedDict):
-    name: NotRequired[str]
-    exposure: NotRequired[Literal['schema', 'values', 'rows']]
+    name: NotRequired[str | None]
+    exposure: NotRequired[Literal['schema', 'values', 'rows'] | None]
 
 
 class NamespaceItem(TypedDict):
@@ -202,7 +202,7 @@ class DeletedList(TypedDict):
 
 
 class Restoration(TypedDict):
-    name: NotRequired[str]
+    name: NotRequired[str | None]
 
 
 class RestoredItem(TypedDict):
@@ -214,9 +214,9 @@ class RestoredItem(TypedDict):
 
 
 class DatasetChange(TypedDict):
-    name: NotRequired[str]
-    namespace: NotRequired[str]
-    exposure: NotRequired[Literal['schema', 'values', 'rows']]
+    name: NotRequired[str | None]
+    namespace: NotRequired[str | None]
+    exposure: NotRequired[Literal['schema', 'values', 'rows'] | None]
 
 
 class DatasetRef(TypedDict):
@@ -230,7 +230,7 @@ Column: TypeAlias = str
 
 class KeyDeclaration(TypedDict):
     columns: list[Column]
-    duplicates: NotRequired[Literal['setAside', 'refuse']]
+    duplicates: NotRequired[Literal['setAside', 'refuse'] | None]
 
 
 KeyDuplicates: TypeAlias = Literal['setAside', 'refuse']
@@ -249,8 +249,8 @@ class InferDefinition(TypedDict):
 
 
 class InferDefinitionChange(TypedDict):
-    dataDescription: NotRequired[str]
-    schemaDefinition: NotRequired[dict[str, str]]
+    dataDescription: NotRequired[str | None]
+    schemaDefinition: NotRequired[dict[str, str] | None]
 
 
 ChosenMeaning = TypedDict(
@@ -350,7 +350,7 @@ class SemanticsDocument(TypedDict):
 
 class SemanticsImport(TypedDict):
     document: str
-    dryRun: NotRequired[bool]
+    dryRun: NotRequired[bool | None]
 
 
 ImportedEntry = TypedDict(
@@ -377,8 +377,8 @@ class NotImported(TypedDict):
 Bin = TypedDict(
     'Bin',
     {
-        'from': Any,
-        'to': Any,
+        'from': Any | None,
+        'to': Any | None,
         'count': int,
     },
 )
@@ -390,7 +390,7 @@ class ValueShape(TypedDict):
 
 
 class ValueCount(TypedDict):
-    value: Any
+    value: Any | None
     count: int
 
 
@@ -447,19 +447,19 @@ class IngestionOptions(TypedDict):
     How to read the files. What is absent is detected.
     """
 
-    delimiter: NotRequired[str]
-    quote: NotRequired[str]
-    decimal: NotRequired[str]
-    thousands: NotRequired[str]
-    dateFormat: NotRequired[str]
-    encoding: NotRequired[str]
-    header: NotRequired[bool]
-    skipRows: NotRequired[int]
-    rowsAt: NotRequired[str]
-    sheet: NotRequired[str]
-    nullValues: NotRequired[list[NullValue]]
-    types: NotRequired[dict[str, str]]
-    extract: NotRequired[Literal['model']]
+    delimiter: NotRequired[str | None]
+    quote: NotRequired[str | None]
+    decimal: NotRequired[str | None]
+    thousands: NotRequired[str | None]
+    dateFormat: NotRequired[str | None]
+    encoding: NotRequired[str | None]
+    header: NotRequired[bool | None]
+    skipRows: NotRequired[int | None]
+    rowsAt: NotRequired[str | None]
+    sheet: NotRequired[str | None]
+    nullValues: NotRequired[list[NullValue] | None]
+    types: NotRequired[dict[str, str] | None]
+    extract: NotRequired[Literal['model'] | None]
 
 
 KeyItem: TypeAlias = str
@@ -513,7 +513,7 @@ DocumentField = TypedDict(
 
 
 class FieldCorrection(TypedDict):
-    value: str
+    value: str | None
 
 
 class DocumentPage(TypedDict):
@@ -619,13 +619,13 @@ class NewShare(TypedDict):
 
 class ShareRevocation(TypedDict):
     username: Grantee
-    role: NotRequired[Literal['viewer', 'editor']]
+    role: NotRequired[Literal['viewer', 'editor'] | None]
 
 
 class LinkRequest(TypedDict):
     username: AccountName
     namespace: ObjectName
-    datasets: NotRequired[list[ObjectName]]
+    datasets: NotRequired[list[ObjectName] | None]
     question: str
 
 
@@ -695,7 +695,7 @@ class TypedValue(TypedDict):
     """
 
     type: str
-    value: Any
+    value: Any | None
 
 
 class ReadSnapshot(TypedDict):
@@ -713,14 +713,14 @@ class Question(TypedDict):
     username: AccountName
     namespace: ObjectName
     query: str
-    conversationId: NotRequired[str]
-    agent: NotRequired[Literal['nl2ql', 'assistant']]
-    datasets: NotRequired[list[Dataset1]]
-    helperPrompt: NotRequired[str]
-    model: NotRequired[str]
-    provider: NotRequired[str]
-    asOf: NotRequired[str]
-    timeZone: NotRequired[str]
+    conversationId: NotRequired[str | None]
+    agent: NotRequired[Literal['nl2ql', 'assistant'] | None]
+    datasets: NotRequired[list[Dataset1] | None]
+    helperPrompt: NotRequired[str | None]
+    model: NotRequired[str | None]
+    provider: NotRequired[str | None]
+    asOf: NotRequired[str | None]
+    timeZone: NotRequired[str | None]
 
 
 RunStatus: TypeAlias = Literal['running', 'waiting', 'completed', 'failed', 'cancelled', 'expired']
@@ -865,21 +865,21 @@ VerifiedInterpretation: TypeAlias = str | None
 
 
 class NewVerifiedQuestion(TypedDict):
-    runId: NotRequired[str]
-    question: NotRequired[VerifiedWording]
-    wordings: NotRequired[VerifiedWordings]
-    query: NotRequired[VerifiedStatement]
-    parameters: NotRequired[VerifiedParameters]
-    interpretation: NotRequired[VerifiedInterpretation]
+    runId: NotRequired[str | None]
+    question: NotRequired[VerifiedWording | None]
+    wordings: NotRequired[VerifiedWordings | None]
+    query: NotRequired[VerifiedStatement | None]
+    parameters: NotRequired[VerifiedParameters | None]
+    interpretation: NotRequired[VerifiedInterpretation | None]
 
 
 class VerifiedQuestionChange(TypedDict):
-    question: NotRequired[VerifiedWording]
-    wordings: NotRequired[VerifiedWordings]
-    query: NotRequired[VerifiedStatement]
-    parameters: NotRequired[VerifiedParameters]
-    interpretation: NotRequired[VerifiedInterpretation]
-    status: NotRequired[Literal['verified']]
+    question: NotRequired[VerifiedWording | None]
+    wordings: NotRequired[VerifiedWordings | None]
+    query: NotRequired[VerifiedStatement | None]
+    parameters: NotRequired[VerifiedParameters | None]
+    interpretation: NotRequired[VerifiedInterpretation | None]
+    status: NotRequired[Literal['verified'] | None]
 
 
 BenchmarkStatus: TypeAlias = Literal['running', 'completed', 'failed', 'cancelled']
@@ -892,9 +892,9 @@ BenchmarkCause: TypeAlias = Literal['question', 'data', 'definition', 'mode', 'm
 
 
 class NewBenchmark(TypedDict):
-    mode: NotRequired[Literal['rules', 'model']]
-    model: NotRequired[str]
-    provider: NotRequired[str]
+    mode: NotRequired[Literal['rules', 'model'] | None]
+    model: NotRequired[str | None]
+    provider: NotRequired[str | None]
 
 
 class Benchmark(TypedDict):
@@ -1013,7 +1013,7 @@ class ModelUsage(TypedDict):
 
 class AgentRunFeedbackRequest(TypedDict):
     thumbsUp: bool
-    comment: NotRequired[str]
+    comment: NotRequired[str | None]
 
 
 class Feedback(TypedDict):
@@ -1048,7 +1048,7 @@ class CatalogEntry(TypedDict):
 
 class JsonRpcRequest(TypedDict):
     jsonrpc: Literal['2.0']
-    id: NotRequired[Any]
+    id: NotRequired[Any | None]
     method: str
     params: NotRequired[dict[str, Any]]
 
@@ -1115,10 +1115,10 @@ class NewHttpsSettings(TypedDict):
     """
 
     baseUrl: str
-    token: NotRequired[str]
-    user: NotRequired[str]
-    password: NotRequired[str]
-    caCertificate: NotRequired[str]
+    token: NotRequired[str | None]
+    user: NotRequired[str | None]
+    password: NotRequired[str | None]
+    caCertificate: NotRequired[str | None]
 
 
 HttpsAuth: TypeAlias = Literal['none', 'bearer', 'basic']
@@ -1131,18 +1131,18 @@ class NewS3Settings(TypedDict):
     endpoint: str
     region: str
     bucket: str
-    prefix: NotRequired[str]
-    pathStyle: NotRequired[bool]
+    prefix: NotRequired[str | None]
+    pathStyle: NotRequired[bool | None]
     accessKeyId: str
     secretAccessKey: str
 
 
 class ConnectionChange(TypedDict):
-    name: NotRequired[ObjectName]
-    accessKeyId: NotRequired[str]
-    secretAccessKey: NotRequired[str]
-    password: NotRequired[str]
-    token: NotRequired[str]
+    name: NotRequired[ObjectName | None]
+    accessKeyId: NotRequired[str | None]
+    secretAccessKey: NotRequired[str | None]
+    password: NotRequired[str | None]
+    token: NotRequired[str | None]
 
 
 class S3Settings(TypedDict):
@@ -1221,9 +1221,9 @@ class NewSchedule(TypedDict):
     When the source runs by itself. Without `cron` never.
     """
 
-    cron: NotRequired[str]
-    timeZone: NotRequired[str]
-    jitterMinutes: NotRequired[int]
+    cron: NotRequired[str | None]
+    timeZone: NotRequired[str | None]
+    jitterMinutes: NotRequired[int | None]
 
 
 class Schedule(TypedDict):
@@ -1251,16 +1251,16 @@ class SourceNote(TypedDict):
 
 class NewWebhook(TypedDict):
     url: str
-    types: NotRequired[list[NoticeType]]
-    username: NotRequired[AccountName]
-    namespace: NotRequired[ObjectName]
-    datasetName: NotRequired[ObjectName]
+    types: NotRequired[list[NoticeType] | None]
+    username: NotRequired[AccountName | None]
+    namespace: NotRequired[ObjectName | None]
+    datasetName: NotRequired[ObjectName | None]
 
 
 class WebhookChange(TypedDict):
-    url: NotRequired[str]
-    types: NotRequired[list[NoticeType]]
-    active: NotRequired[bool]
+    url: NotRequired[str | None]
+    types: NotRequired[list[NoticeType] | None]
+    active: NotRequired[bool | None]
 
 
 WebhookStatus: TypeAlias = Literal['active', 'paused', 'disabled']
@@ -1411,8 +1411,8 @@ class ColumnProfile(TypedDict):
     nulls: int
     distinct: int
     distinctExact: bool
-    min: NotRequired[Any]
-    max: NotRequired[Any]
+    min: NotRequired[Any | None]
+    max: NotRequired[Any | None]
     shortest: NotRequired[int]
     longest: NotRequired[int]
     averageLength: NotRequired[float]
@@ -1441,7 +1441,7 @@ Doubts that do not stop the load.
 
 
 class IngestionRetry(TypedDict):
-    accept: NotRequired[AcceptedDoubts]
+    accept: NotRequired[AcceptedDoubts | None]
 
 
 class DocumentRecord(TypedDict):
@@ -1640,7 +1640,7 @@ class JsonRpcResponse(TypedDict):
     """
 
     jsonrpc: Literal['2.0']
-    id: Any
+    id: Any | None
     result: NotRequired[dict[str, Any]]
     error: NotRequired[JsonRpcError]
 
@@ -1664,11 +1664,11 @@ class AgentCard(TypedDict):
 
 class NewPostgresSettings(TypedDict):
     host: str
-    port: NotRequired[int]
+    port: NotRequired[int | None]
     database: str
     user: str
     password: str
-    sslMode: NotRequired[PostgresSSLMode]
+    sslMode: NotRequired[PostgresSSLMode | None]
 
 
 class Connection(TypedDict):
@@ -1697,26 +1697,26 @@ class NewPostgresRows(TypedDict):
     The rows of a database that a source loads. Either `table` or `query`.
     """
 
-    schema: NotRequired[str]
-    table: NotRequired[str]
-    query: NotRequired[str]
+    schema: NotRequired[str | None]
+    table: NotRequired[str | None]
+    query: NotRequired[str | None]
     mode: PostgresRowsMode
-    cursorColumn: NotRequired[str]
-    overlap: NotRequired[str]
-    key: NotRequired[list[KeyItem]]
-    asText: NotRequired[list[AsTextItem]]
+    cursorColumn: NotRequired[str | None]
+    overlap: NotRequired[str | None]
+    key: NotRequired[list[KeyItem] | None]
+    asText: NotRequired[list[AsTextItem] | None]
 
 
 class SourceChange(TypedDict):
-    active: NotRequired[bool]
-    schedule: NotRequired[NewSchedule]
-    prefix: NotRequired[str]
-    pattern: NotRequired[str]
-    paths: NotRequired[list[Path]]
-    options: NotRequired[IngestionOptions]
-    accept: NotRequired[AcceptedDoubts]
-    changed: NotRequired[SourceChangedFiles]
-    deleted: NotRequired[SourceDeletedFiles]
+    active: NotRequired[bool | None]
+    schedule: NotRequired[NewSchedule | None]
+    prefix: NotRequired[str | None]
+    pattern: NotRequired[str | None]
+    paths: NotRequired[list[Path] | None]
+    options: NotRequired[IngestionOptions | None]
+    accept: NotRequired[AcceptedDoubts | None]
+    changed: NotRequired[SourceChangedFiles | None]
+    deleted: NotRequired[SourceDeletedFiles | None]
 
 
 class SourceRun(TypedDict):
@@ -1832,18 +1832,18 @@ class Profile(TypedDict):
 
 class RowsCondition(TypedDict):
     condition: str
-    parameters: NotRequired[list[ParameterValue]]
-    dryRun: NotRequired[bool]
+    parameters: NotRequired[list[ParameterValue | None] | None]
+    dryRun: NotRequired[bool | None]
 
 
 class NewIngestion(TypedDict):
     sessionId: str
-    fileIds: NotRequired[list[str]]
-    mode: NotRequired[Literal['append', 'replace', 'merge']]
-    key: NotRequired[list[KeyItem]]
-    options: NotRequired[IngestionOptions]
-    dryRun: NotRequired[bool]
-    accept: NotRequired[AcceptedDoubts]
+    fileIds: NotRequired[list[str] | None]
+    mode: NotRequired[Literal['append', 'replace', 'merge'] | None]
+    key: NotRequired[list[KeyItem] | None]
+    options: NotRequired[IngestionOptions | None]
+    dryRun: NotRequired[bool | None]
+    accept: NotRequired[AcceptedDoubts | None]
 
 
 class Ingestion(TypedDict):
@@ -1888,18 +1888,18 @@ class Upload(TypedDict):
 
 
 class QueryRequest(TypedDict):
-    username: NotRequired[str]
-    namespace: NotRequired[str]
-    dataset: NotRequired[str]
+    username: NotRequired[str | None]
+    namespace: NotRequired[str | None]
+    dataset: NotRequired[str | None]
     query: str
-    parameters: NotRequired[list[ParameterValue]]
-    explain: NotRequired[bool]
-    asOf: NotRequired[str]
-    truncate: NotRequired[bool]
-    overflow: NotRequired[Literal['statement']]
-    format: NotRequired[StatementFormat]
-    parquetVersion: NotRequired[Literal[1, 2]]
-    escapeFormulas: NotRequired[bool]
+    parameters: NotRequired[list[ParameterValue | None] | None]
+    explain: NotRequired[bool | None]
+    asOf: NotRequired[str | None]
+    truncate: NotRequired[bool | None]
+    overflow: NotRequired[Literal['statement'] | None]
+    format: NotRequired[StatementFormat | None]
+    parquetVersion: NotRequired[Literal[1, 2] | None]
+    escapeFormulas: NotRequired[bool | None]
 
 
 class QueryResult(TypedDict):
@@ -1929,9 +1929,9 @@ class CheckRequest(TypedDict):
     """
 
     text: str
-    question: NotRequired[str]
-    runs: NotRequired[list[str]]
-    statements: NotRequired[list[QueryRequest]]
+    question: NotRequired[str | None]
+    runs: NotRequired[list[str] | None]
+    statements: NotRequired[list[QueryRequest] | None]
 
 
 class CheckResult(TypedDict):
@@ -1962,18 +1962,18 @@ class NewConnection(TypedDict):
 class NewSource(TypedDict):
     name: ObjectName
     connectionId: str
-    username: NotRequired[str]
+    username: NotRequired[str | None]
     namespace: ObjectName
     datasetName: ObjectName
-    prefix: NotRequired[str]
-    pattern: NotRequired[str]
-    options: NotRequired[IngestionOptions]
-    accept: NotRequired[AcceptedDoubts]
-    changed: NotRequired[SourceChangedFiles]
-    deleted: NotRequired[SourceDeletedFiles]
-    schedule: NotRequired[NewSchedule]
+    prefix: NotRequired[str | None]
+    pattern: NotRequired[str | None]
+    options: NotRequired[IngestionOptions | None]
+    accept: NotRequired[AcceptedDoubts | None]
+    changed: NotRequired[SourceChangedFiles | None]
+    deleted: NotRequired[SourceDeletedFiles | None]
+    schedule: NotRequired[NewSchedule | None]
     postgresql: NotRequired[NewPostgresRows]
-    paths: NotRequired[list[Path]]
+    paths: NotRequired[list[Path] | None]
 
 
 class Source(TypedDict):
