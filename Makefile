@@ -97,7 +97,7 @@ race: ## Run the package tests with the race detector, in random order
 	go test $(TEST_FLAGS) -timeout 20m $(filter-out %/internal/engine/document,$(shell go list ./... | grep -vE '/(e2e|bench(/[a-z]+)?)$$'))
 	# The race detector makes the compiler of PDFium much slower.
 	go test -shuffle=on ./internal/engine/document
-	go test -run '^TestHostileDocuments$$' ./internal/engine/duckdb
+	go test -run '^(TestHostileDocuments|TestPages)$$' ./internal/engine/duckdb
 
 .PHONY: e2e
 e2e: ## Run the black-box tests that match RUN (default: all) against the real servers; docs/testing.md

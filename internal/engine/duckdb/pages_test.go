@@ -1,3 +1,5 @@
+//go:build !race
+
 package duckdb
 
 import (
@@ -12,7 +14,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// TestPages reads the pages of documents and texts, and refuses what is neither.
+// TestPages reads the pages of documents and texts, and refuses what is neither. The race detector would compile PDFium for minutes, so it does not run this test.
 func TestPages(t *testing.T) {
 	t.Parallel()
 
