@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 )
@@ -36,7 +37,9 @@ func (g *Ingest) EraseTable(ctx context.Context, t lake.Table) error {
 // EraseHistory removes all snapshots of a table but the current one, and what ingestions keep of the rows that they read: rows set aside, previews and
 // doubts. It is safe to interrupt.
 func (g *Ingest) EraseHistory(ctx context.Context, t lake.Table) error {
-	if err := g.Lake.EraseHistory(ctx, t); err != nil {
+	if err := g.atRest(ctx, t, func(ctx context.Context) error {
+		return g.Lake.EraseHistory(ctx, t, compaction(t), rewriting(t))
+	}); err != nil {
 		return err
 	}
 
@@ -51,6 +54,19 @@ func (g *Ingest) EraseHistory(ctx context.Context, t lake.Table) error {
 	}
 
 	return g.cleanTables(ctx)
+}
+
+// atRest runs do while nobody writes objects from rows that the table already has: no chore and no change of rows. It waits for those that run, and for the
+// leases of those that died.
+func (g *Ingest) atRest(ctx context.Context, t lake.Table, do func(ctx context.Context) error) error {
+	for _, work := range []job.Work{rowsWork(t), choreWork(t, lake.Compact), choreWork(t, lake.Profile)} {
+		inner := do
+		do = func(ctx context.Context) error {
+			return g.aloneFor(ctx, work, func(ctx context.Context, _ job.Lease) error { return inner(ctx) })
+		}
+	}
+
+	return do(ctx)
 }
 
 // eraseRounds limits how often EraseTable looks again. The next attempt at the erasure continues.

@@ -68,13 +68,19 @@ func (g *Ingest) findChores(ctx context.Context, _ job.Lease) error {
 	return nil
 }
 
+// choreWork returns the work whose lease permits to do a chore of a table.
+func choreWork(t lake.Table, chore lake.Chore) job.Work {
+	return job.Work{
+		Account: t.Account, ID: uuid.NewSHA1(t.Dataset, []byte(chore)), Job: ChoreArgs{Account: t.Account, Dataset: t.Dataset, Chore: chore}, Queue: MaintenanceQueue,
+	}
+}
+
 // doChore does one chore of a table. A chore that fails is postponed, so that it is not repeated at once.
 func (g *Ingest) doChore(ctx context.Context, args ChoreArgs) error {
 	due := lake.Due{Table: lake.Table{Account: args.Account, Dataset: args.Dataset}, Chore: args.Chore}
-	work := job.Work{Account: args.Account, ID: uuid.NewSHA1(args.Dataset, []byte(args.Chore)), Job: args, Queue: MaintenanceQueue}
 
 	return g.Jobs().Attempt(ctx, job.Attempt{
-		Work: work, Last: true, Room: g.room,
+		Work: choreWork(due.Table, due.Chore), Last: true, Room: g.room,
 		Do: func(ctx context.Context, lease job.Lease) error { return g.doHeld(ctx, due, lease) },
 		Fail: func(ctx context.Context, lease job.Lease, reason error) error {
 			return errors.Join(reason, g.putOff(ctx, due, lease, choreFailed))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -21,8 +23,9 @@ func EraseTableTx(ctx context.Context, tx postgres.Tx, t Table, now time.Time) e
 }
 
 // EraseHistory deletes all snapshots of a table but the current one, and its profile, without a grace period. The next Clean removes the objects that only they
-// needed. The profile is computed again by the next maintenance. It is safe to interrupt.
-func (l *Lake) EraseHistory(ctx context.Context, t Table) error {
+// needed. The profile is computed again by the next maintenance. Files that are staged under abandoned ids, and derived objects that are being written, are
+// dropped, so the caller must prevent their writers. It is safe to interrupt.
+func (l *Lake) EraseHistory(ctx context.Context, t Table, abandoned ...uuid.UUID) error {
 	for try := 1; ; try++ {
 		err := l.expireTable(ctx, t, l.now(), 0)
 		if err == nil {
@@ -37,6 +40,12 @@ func (l *Lake) EraseHistory(ctx context.Context, t Table) error {
 	return l.db.InTx(ctx, func(tx postgres.Tx) error {
 		if _, err := deleteProfile(ctx, tx, t); err != nil {
 			return err
+		}
+
+		for _, id := range abandoned {
+			if err := l.DropTx(ctx, tx, t, id); err != nil {
+				return err
+			}
 		}
 
 		return eraseHistory(ctx, tx, t, l.now())

@@ -14,10 +14,10 @@ const (
 	sqlEraseTable = `
 		INSERT INTO lake_tables (account_id, dataset_id, removed_at) VALUES ($1, $2, 'epoch')
 		ON CONFLICT (account_id, dataset_id) DO UPDATE SET removed_at = 'epoch'`
-	// Objects that no snapshot needs have a time of removal; those of a profile that was deleted get one. Files that are being written keep theirs.
+	// Objects that no snapshot needs have a time of removal; those of a profile that was deleted get one. Data files that are being written keep theirs.
 	sqlHistoryFiles = `
 		UPDATE lake_files f SET remove_at = $3::timestamptz - interval '1 second'
-		WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.state NOT IN ('writing', 'ready') AND (f.remove_at > $3 OR f.remove_at IS NULL AND f.kind = 'derived'
+		WHERE f.account_id = $1 AND f.dataset_id = $2 AND (f.kind = 'derived' OR f.state NOT IN ('writing', 'ready')) AND (f.remove_at > $3 OR f.remove_at IS NULL AND f.kind = 'derived'
 			AND NOT EXISTS (SELECT FROM lake_profiles p WHERE p.account_id = $1 AND p.dataset_id = $2 AND f.object_key IN (p.profile_key, p.values_key)))`
 	sqlHistoryProfile = `
 		INSERT INTO lake_upkeep (account_id, dataset_id, chore, snapshot_id, since, due_at)
