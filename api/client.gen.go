@@ -2248,8 +2248,11 @@ type Connection struct {
 	ID        openapi_types.UUID `json:"id"`
 
 	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
-	Kind       ConnectionKind    `json:"kind"`
-	Name       string            `json:"name"`
+	Kind ConnectionKind `json:"kind"`
+	Name string         `json:"name"`
+
+	// Owner Username of the owner. Absent if that is the caller.
+	Owner      *string           `json:"owner,omitempty"`
 	Postgresql *PostgresSettings `json:"postgresql,omitempty"`
 
 	// Problem Why the last try did not work.
@@ -2308,6 +2311,18 @@ type ConnectionProblem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
+
+// ConnectionShare defines model for ConnectionShare.
+type ConnectionShare struct {
+	// Pending True while the user has not signed in yet; absent otherwise.
+	Pending *bool `json:"pending,omitempty"`
+
+	// Username A username, or `@` and the name of a group.
+	Username string `json:"username"`
+}
+
+// ConnectionShareList defines model for ConnectionShareList.
+type ConnectionShareList = []ConnectionShare
 
 // Conversation defines model for Conversation.
 type Conversation struct {
@@ -3209,6 +3224,12 @@ type NewConnection struct {
 	Name       ObjectName           `json:"name"`
 	Postgresql *NewPostgresSettings `json:"postgresql,omitempty"`
 	S3         *NewS3Settings       `json:"s3,omitempty"`
+}
+
+// NewConnectionShare defines model for NewConnectionShare.
+type NewConnectionShare struct {
+	// Username A username, or `@` and the name of a group.
+	Username Grantee `json:"username"`
 }
 
 // NewHTTPSSettings Files behind addresses that begin with `baseUrl`. With `token`, or with `user` and `password`, or with neither.
@@ -5102,6 +5123,13 @@ type ListConnectionFilesParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ShareConnectionParams defines parameters for ShareConnection.
+type ShareConnectionParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ExportDatasetParams defines parameters for ExportDataset.
 type ExportDatasetParams struct {
 	// Format Format of the file. `arrow` is an Arrow IPC stream.
@@ -5629,6 +5657,12 @@ type CreateConnectionJSONRequestBody = NewConnection
 // UpdateConnectionJSONRequestBody defines body for UpdateConnection for application/json ContentType.
 type UpdateConnectionJSONRequestBody = ConnectionChange
 
+// UnshareConnectionJSONRequestBody defines body for UnshareConnection for application/json ContentType.
+type UnshareConnectionJSONRequestBody = NewConnectionShare
+
+// ShareConnectionJSONRequestBody defines body for ShareConnection for application/json ContentType.
+type ShareConnectionJSONRequestBody = NewConnectionShare
+
 // UpdateDatasetJSONRequestBody defines body for UpdateDataset for application/json ContentType.
 type UpdateDatasetJSONRequestBody = DatasetChange
 
@@ -5881,9 +5915,9 @@ type ClientInterface interface {
 	// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
 	ListBenchmarkResults(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListConnections List the caller's connections
+	// ListConnections List the connections that the caller may use
 	//
-	// Oldest first, without secrets.
+	// Those of the caller and those that are shared with the caller, oldest first, without secrets. One that is shared has `owner`.
 	//
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnections(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5891,7 +5925,7 @@ type ClientInterface interface {
 	// CreateConnectionWithBody Connect to a bucket, a database or an address from which data can be fetched
 	//
 	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+	// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
 	// Takes any type of body and a specified content type.
@@ -5902,7 +5936,7 @@ type ClientInterface interface {
 	// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
 	//
 	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+	// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
 	// Takes a body of the `application/json` content type.
@@ -5912,17 +5946,21 @@ type ClientInterface interface {
 
 	// DeleteConnection Delete a connection with its secret
 	//
+	// Only for the owner. Sources that use it stop, also those of others.
+	//
 	// Corresponds with DELETE /connections/{connectionId} (the `DeleteConnection` operationId).
 	DeleteConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetConnection Get a connection
+	//
+	// One of the caller, or one that is shared with the caller.
 	//
 	// Corresponds with GET /connections/{connectionId} (the `GetConnection` operationId).
 	GetConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateConnectionWithBody Change the name or the credentials of a connection
 	//
-	// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+	// Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5931,7 +5969,7 @@ type ClientInterface interface {
 
 	// UpdateConnection Change the name or the credentials of a connection
 	//
-	// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+	// Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5945,9 +5983,56 @@ type ClientInterface interface {
 	// Corresponds with GET /connections/{connectionId}/files (the `ListConnectionFiles` operationId).
 	ListConnectionFiles(ctx context.Context, connectionID ConnectionID, params *ListConnectionFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// UnshareConnectionWithBody Stop sharing a connection
+	//
+	// Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with DELETE /connections/{connectionId}/shares (the `UnshareConnection` operationId).
+	UnshareConnectionWithBody(ctx context.Context, connectionID ConnectionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnshareConnection Stop sharing a connection
+	//
+	// Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with DELETE /connections/{connectionId}/shares (the `UnshareConnection` operationId).
+	UnshareConnection(ctx context.Context, connectionID ConnectionID, body UnshareConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConnectionShares List with whom a connection is shared
+	//
+	// Only for the owner. Ordered by name.
+	//
+	// Corresponds with GET /connections/{connectionId}/shares (the `ListConnectionShares` operationId).
+	ListConnectionShares(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ShareConnectionWithBody Let a user or a group use a connection
+	//
+	// They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+	// delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+	// Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connections/{connectionId}/shares (the `ShareConnection` operationId).
+	ShareConnectionWithBody(ctx context.Context, connectionID ConnectionID, params *ShareConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ShareConnection Let a user or a group use a connection
+	//
+	// They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+	// delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+	// Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connections/{connectionId}/shares (the `ShareConnection` operationId).
+	ShareConnection(ctx context.Context, connectionID ConnectionID, params *ShareConnectionParams, body ShareConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// TestConnection Try a connection
 	//
-	// Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
+	// Only for the owner. Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
 	//
 	// Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
 	TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7354,7 +7439,7 @@ type ClientInterface interface {
 
 	// CreateSourceWithBody Load the files or the rows of a connection into a dataset
 	//
-	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+	// Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 	//
 	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -7371,7 +7456,7 @@ type ClientInterface interface {
 
 	// CreateSource Load the files or the rows of a connection into a dataset
 	//
-	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+	// Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 	//
 	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -7795,9 +7880,9 @@ func (c *Client) ListBenchmarkResults(ctx context.Context, username Username, na
 	return c.Client.Do(req)
 }
 
-// ListConnections List the caller's connections
+// ListConnections List the connections that the caller may use
 //
-// Oldest first, without secrets.
+// Those of the caller and those that are shared with the caller, oldest first, without secrets. One that is shared has `owner`.
 //
 // Corresponds with GET /connections (the `ListConnections` operationId).
 func (c *Client) ListConnections(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7815,7 +7900,7 @@ func (c *Client) ListConnections(ctx context.Context, params *ListConnectionsPar
 // CreateConnectionWithBody Connect to a bucket, a database or an address from which data can be fetched
 //
 // Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
 // Takes any type of body and a specified content type.
@@ -7836,7 +7921,7 @@ func (c *Client) CreateConnectionWithBody(ctx context.Context, params *CreateCon
 // CreateConnection Connect to a bucket, a database or an address from which data can be fetched
 //
 // Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
 // Takes a body of the `application/json` content type.
@@ -7856,6 +7941,8 @@ func (c *Client) CreateConnection(ctx context.Context, params *CreateConnectionP
 
 // DeleteConnection Delete a connection with its secret
 //
+// Only for the owner. Sources that use it stop, also those of others.
+//
 // Corresponds with DELETE /connections/{connectionId} (the `DeleteConnection` operationId).
 func (c *Client) DeleteConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeleteConnectionRequest(c.Server, connectionID)
@@ -7870,6 +7957,8 @@ func (c *Client) DeleteConnection(ctx context.Context, connectionID ConnectionID
 }
 
 // GetConnection Get a connection
+//
+// One of the caller, or one that is shared with the caller.
 //
 // Corresponds with GET /connections/{connectionId} (the `GetConnection` operationId).
 func (c *Client) GetConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7886,7 +7975,7 @@ func (c *Client) GetConnection(ctx context.Context, connectionID ConnectionID, r
 
 // UpdateConnectionWithBody Change the name or the credentials of a connection
 //
-// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+// Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7905,7 +7994,7 @@ func (c *Client) UpdateConnectionWithBody(ctx context.Context, connectionID Conn
 
 // UpdateConnection Change the name or the credentials of a connection
 //
-// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+// Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7939,9 +8028,106 @@ func (c *Client) ListConnectionFiles(ctx context.Context, connectionID Connectio
 	return c.Client.Do(req)
 }
 
+// UnshareConnectionWithBody Stop sharing a connection
+//
+// Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with DELETE /connections/{connectionId}/shares (the `UnshareConnection` operationId).
+func (c *Client) UnshareConnectionWithBody(ctx context.Context, connectionID ConnectionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnshareConnectionRequestWithBody(c.Server, connectionID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnshareConnection Stop sharing a connection
+//
+// Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with DELETE /connections/{connectionId}/shares (the `UnshareConnection` operationId).
+func (c *Client) UnshareConnection(ctx context.Context, connectionID ConnectionID, body UnshareConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnshareConnectionRequest(c.Server, connectionID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnectionShares List with whom a connection is shared
+//
+// Only for the owner. Ordered by name.
+//
+// Corresponds with GET /connections/{connectionId}/shares (the `ListConnectionShares` operationId).
+func (c *Client) ListConnectionShares(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectionSharesRequest(c.Server, connectionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ShareConnectionWithBody Let a user or a group use a connection
+//
+// They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+// delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+// Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connections/{connectionId}/shares (the `ShareConnection` operationId).
+func (c *Client) ShareConnectionWithBody(ctx context.Context, connectionID ConnectionID, params *ShareConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewShareConnectionRequestWithBody(c.Server, connectionID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ShareConnection Let a user or a group use a connection
+//
+// They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+// delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+// Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connections/{connectionId}/shares (the `ShareConnection` operationId).
+func (c *Client) ShareConnection(ctx context.Context, connectionID ConnectionID, params *ShareConnectionParams, body ShareConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewShareConnectionRequest(c.Server, connectionID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // TestConnection Try a connection
 //
-// Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
+// Only for the owner. Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
 //
 // Corresponds with POST /connections/{connectionId}/test (the `TestConnection` operationId).
 func (c *Client) TestConnection(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10638,7 +10824,7 @@ func (c *Client) ListSources(ctx context.Context, params *ListSourcesParams, req
 
 // CreateSourceWithBody Load the files or the rows of a connection into a dataset
 //
-// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+// Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 //
 // With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -10665,7 +10851,7 @@ func (c *Client) CreateSourceWithBody(ctx context.Context, params *CreateSourceP
 
 // CreateSource Load the files or the rows of a connection into a dataset
 //
-// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+// Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 //
 // With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -12063,6 +12249,149 @@ func NewListConnectionFilesRequest(server string, connectionID ConnectionID, par
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUnshareConnectionRequest calls the generic UnshareConnection builder with application/json body
+func NewUnshareConnectionRequest(server string, connectionID ConnectionID, body UnshareConnectionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUnshareConnectionRequestWithBody(server, connectionID, "application/json", bodyReader)
+}
+
+// NewUnshareConnectionRequestWithBody constructs an http.Request for the UnshareConnection method, with any body, and a specified content type
+func NewUnshareConnectionRequestWithBody(server string, connectionID ConnectionID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "connectionId", connectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections/%s/shares", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListConnectionSharesRequest constructs an http.Request for the ListConnectionShares method
+func NewListConnectionSharesRequest(server string, connectionID ConnectionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "connectionId", connectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections/%s/shares", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewShareConnectionRequest calls the generic ShareConnection builder with application/json body
+func NewShareConnectionRequest(server string, connectionID ConnectionID, params *ShareConnectionParams, body ShareConnectionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewShareConnectionRequestWithBody(server, connectionID, params, "application/json", bodyReader)
+}
+
+// NewShareConnectionRequestWithBody constructs an http.Request for the ShareConnection method, with any body, and a specified content type
+func NewShareConnectionRequestWithBody(server string, connectionID ConnectionID, params *ShareConnectionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "connectionId", connectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connections/%s/shares", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -19343,9 +19672,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
 	ListBenchmarkResultsWithResponse(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*ListBenchmarkResultsResponse, error)
 
-	// ListConnectionsWithResponse List the caller's connections
+	// ListConnectionsWithResponse List the connections that the caller may use
 	//
-	// Oldest first, without secrets.
+	// Those of the caller and those that are shared with the caller, oldest first, without secrets. One that is shared has `owner`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19355,7 +19684,7 @@ type ClientWithResponsesInterface interface {
 	// CreateConnectionWithBodyWithResponse Connect to a bucket, a database or an address from which data can be fetched
 	//
 	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+	// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -19366,7 +19695,7 @@ type ClientWithResponsesInterface interface {
 	// CreateConnectionWithResponse Connect to a bucket, a database or an address from which data can be fetched
 	//
 	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-	// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+	// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -19376,12 +19705,16 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteConnectionWithResponse Delete a connection with its secret
 	//
+	// Only for the owner. Sources that use it stop, also those of others.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /connections/{connectionId} (the `DeleteConnection` operationId).
 	DeleteConnectionWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*DeleteConnectionResponse, error)
 
 	// GetConnectionWithResponse Get a connection
+	//
+	// One of the caller, or one that is shared with the caller.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19390,7 +19723,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateConnectionWithBodyWithResponse Change the name or the credentials of a connection
 	//
-	// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+	// Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -19399,7 +19732,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateConnectionWithResponse Change the name or the credentials of a connection
 	//
-	// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+	// Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -19415,9 +19748,58 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /connections/{connectionId}/files (the `ListConnectionFiles` operationId).
 	ListConnectionFilesWithResponse(ctx context.Context, connectionID ConnectionID, params *ListConnectionFilesParams, reqEditors ...RequestEditorFn) (*ListConnectionFilesResponse, error)
 
+	// UnshareConnectionWithBodyWithResponse Stop sharing a connection
+	//
+	// Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /connections/{connectionId}/shares (the `UnshareConnection` operationId).
+	UnshareConnectionWithBodyWithResponse(ctx context.Context, connectionID ConnectionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnshareConnectionResponse, error)
+
+	// UnshareConnectionWithResponse Stop sharing a connection
+	//
+	// Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /connections/{connectionId}/shares (the `UnshareConnection` operationId).
+	UnshareConnectionWithResponse(ctx context.Context, connectionID ConnectionID, body UnshareConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*UnshareConnectionResponse, error)
+
+	// ListConnectionSharesWithResponse List with whom a connection is shared
+	//
+	// Only for the owner. Ordered by name.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /connections/{connectionId}/shares (the `ListConnectionShares` operationId).
+	ListConnectionSharesWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*ListConnectionSharesResponse, error)
+
+	// ShareConnectionWithBodyWithResponse Let a user or a group use a connection
+	//
+	// They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+	// delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+	// Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connections/{connectionId}/shares (the `ShareConnection` operationId).
+	ShareConnectionWithBodyWithResponse(ctx context.Context, connectionID ConnectionID, params *ShareConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ShareConnectionResponse, error)
+
+	// ShareConnectionWithResponse Let a user or a group use a connection
+	//
+	// They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+	// delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+	// Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connections/{connectionId}/shares (the `ShareConnection` operationId).
+	ShareConnectionWithResponse(ctx context.Context, connectionID ConnectionID, params *ShareConnectionParams, body ShareConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*ShareConnectionResponse, error)
+
 	// TestConnectionWithResponse Try a connection
 	//
-	// Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
+	// Only for the owner. Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20958,7 +21340,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSourceWithBodyWithResponse Load the files or the rows of a connection into a dataset
 	//
-	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+	// Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 	//
 	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -20975,7 +21357,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSourceWithResponse Load the files or the rows of a connection into a dataset
 	//
-	// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+	// Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 	// run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 	//
 	// With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -21964,6 +22346,157 @@ func (r ListConnectionFilesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListConnectionFilesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UnshareConnectionResponseDefaultHeaders the declared response headers of an HTTP default response for UnshareConnection
+type UnshareConnectionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UnshareConnectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UnshareConnectionResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UnshareConnectionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UnshareConnectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UnshareConnectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UnshareConnectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UnshareConnectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListConnectionSharesResponseDefaultHeaders the declared response headers of an HTTP default response for ListConnectionShares
+type ListConnectionSharesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListConnectionSharesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectionShareList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListConnectionSharesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListConnectionSharesResponse) GetJSON200() *ConnectionShareList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListConnectionSharesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListConnectionSharesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListConnectionSharesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListConnectionSharesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListConnectionSharesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ShareConnectionResponseDefaultHeaders the declared response headers of an HTTP default response for ShareConnection
+type ShareConnectionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ShareConnectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ShareConnectionResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ShareConnectionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ShareConnectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ShareConnectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ShareConnectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ShareConnectionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -28929,9 +29462,9 @@ func (c *ClientWithResponses) ListBenchmarkResultsWithResponse(ctx context.Conte
 	return ParseListBenchmarkResultsResponse(rsp)
 }
 
-// ListConnectionsWithResponse List the caller's connections
+// ListConnectionsWithResponse List the connections that the caller may use
 //
-// Oldest first, without secrets.
+// Those of the caller and those that are shared with the caller, oldest first, without secrets. One that is shared has `owner`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -28947,7 +29480,7 @@ func (c *ClientWithResponses) ListConnectionsWithResponse(ctx context.Context, p
 // CreateConnectionWithBodyWithResponse Connect to a bucket, a database or an address from which data can be fetched
 //
 // Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -28964,7 +29497,7 @@ func (c *ClientWithResponses) CreateConnectionWithBodyWithResponse(ctx context.C
 // CreateConnectionWithResponse Connect to a bucket, a database or an address from which data can be fetched
 //
 // Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-// Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -28980,6 +29513,8 @@ func (c *ClientWithResponses) CreateConnectionWithResponse(ctx context.Context, 
 
 // DeleteConnectionWithResponse Delete a connection with its secret
 //
+// Only for the owner. Sources that use it stop, also those of others.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /connections/{connectionId} (the `DeleteConnection` operationId).
@@ -28992,6 +29527,8 @@ func (c *ClientWithResponses) DeleteConnectionWithResponse(ctx context.Context, 
 }
 
 // GetConnectionWithResponse Get a connection
+//
+// One of the caller, or one that is shared with the caller.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29006,7 +29543,7 @@ func (c *ClientWithResponses) GetConnectionWithResponse(ctx context.Context, con
 
 // UpdateConnectionWithBodyWithResponse Change the name or the credentials of a connection
 //
-// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+// Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29021,7 +29558,7 @@ func (c *ClientWithResponses) UpdateConnectionWithBodyWithResponse(ctx context.C
 
 // UpdateConnectionWithResponse Change the name or the credentials of a connection
 //
-// New credentials are tested first. Where a connection leads cannot be changed; make another one.
+// Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29049,9 +29586,88 @@ func (c *ClientWithResponses) ListConnectionFilesWithResponse(ctx context.Contex
 	return ParseListConnectionFilesResponse(rsp)
 }
 
+// UnshareConnectionWithBodyWithResponse Stop sharing a connection
+//
+// Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /connections/{connectionId}/shares (the `UnshareConnection` operationId).
+func (c *ClientWithResponses) UnshareConnectionWithBodyWithResponse(ctx context.Context, connectionID ConnectionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnshareConnectionResponse, error) {
+	rsp, err := c.UnshareConnectionWithBody(ctx, connectionID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnshareConnectionResponse(rsp)
+}
+
+// UnshareConnectionWithResponse Stop sharing a connection
+//
+// Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /connections/{connectionId}/shares (the `UnshareConnection` operationId).
+func (c *ClientWithResponses) UnshareConnectionWithResponse(ctx context.Context, connectionID ConnectionID, body UnshareConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*UnshareConnectionResponse, error) {
+	rsp, err := c.UnshareConnection(ctx, connectionID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnshareConnectionResponse(rsp)
+}
+
+// ListConnectionSharesWithResponse List with whom a connection is shared
+//
+// Only for the owner. Ordered by name.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /connections/{connectionId}/shares (the `ListConnectionShares` operationId).
+func (c *ClientWithResponses) ListConnectionSharesWithResponse(ctx context.Context, connectionID ConnectionID, reqEditors ...RequestEditorFn) (*ListConnectionSharesResponse, error) {
+	rsp, err := c.ListConnectionShares(ctx, connectionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectionSharesResponse(rsp)
+}
+
+// ShareConnectionWithBodyWithResponse Let a user or a group use a connection
+//
+// They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+// delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+// Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connections/{connectionId}/shares (the `ShareConnection` operationId).
+func (c *ClientWithResponses) ShareConnectionWithBodyWithResponse(ctx context.Context, connectionID ConnectionID, params *ShareConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ShareConnectionResponse, error) {
+	rsp, err := c.ShareConnectionWithBody(ctx, connectionID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseShareConnectionResponse(rsp)
+}
+
+// ShareConnectionWithResponse Let a user or a group use a connection
+//
+// They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+// delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+// Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connections/{connectionId}/shares (the `ShareConnection` operationId).
+func (c *ClientWithResponses) ShareConnectionWithResponse(ctx context.Context, connectionID ConnectionID, params *ShareConnectionParams, body ShareConnectionJSONRequestBody, reqEditors ...RequestEditorFn) (*ShareConnectionResponse, error) {
+	rsp, err := c.ShareConnection(ctx, connectionID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseShareConnectionResponse(rsp)
+}
+
 // TestConnectionWithResponse Try a connection
 //
-// Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
+// Only for the owner. Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31366,7 +31982,7 @@ func (c *ClientWithResponses) ListSourcesWithResponse(ctx context.Context, param
 
 // CreateSourceWithBodyWithResponse Load the files or the rows of a connection into a dataset
 //
-// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+// Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 //
 // With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -31389,7 +32005,7 @@ func (c *ClientWithResponses) CreateSourceWithBodyWithResponse(ctx context.Conte
 
 // CreateSourceWithResponse Load the files or the rows of a connection into a dataset
 //
-// Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+// Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
 // run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
 //
 // With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -32463,6 +33079,136 @@ func ParseListConnectionFilesResponse(rsp *http.Response) (*ListConnectionFilesR
 	switch {
 	case true:
 		var headers ListConnectionFilesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUnshareConnectionResponse parses an HTTP response from a UnshareConnectionWithResponse call
+func ParseUnshareConnectionResponse(rsp *http.Response) (*UnshareConnectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UnshareConnectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers UnshareConnectionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListConnectionSharesResponse parses an HTTP response from a ListConnectionSharesWithResponse call
+func ParseListConnectionSharesResponse(rsp *http.Response) (*ListConnectionSharesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListConnectionSharesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectionShareList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListConnectionSharesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseShareConnectionResponse parses an HTTP response from a ShareConnectionWithResponse call
+func ParseShareConnectionResponse(rsp *http.Response) (*ShareConnectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ShareConnectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ShareConnectionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -37,7 +37,7 @@ type ServerInterface interface {
 	// ListBenchmarkResults List what became of each question of a benchmark
 	// (GET /benchmarks/{username}/{namespace}/{benchmarkId}/results)
 	ListBenchmarkResults(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, benchmarkID BenchmarkID, params ListBenchmarkResultsParams)
-	// ListConnections List the caller's connections
+	// ListConnections List the connections that the caller may use
 	// (GET /connections)
 	ListConnections(w http.ResponseWriter, r *http.Request, params ListConnectionsParams)
 	// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
@@ -55,6 +55,15 @@ type ServerInterface interface {
 	// ListConnectionFiles List the files of a connection
 	// (GET /connections/{connectionId}/files)
 	ListConnectionFiles(w http.ResponseWriter, r *http.Request, connectionID ConnectionID, params ListConnectionFilesParams)
+	// UnshareConnection Stop sharing a connection
+	// (DELETE /connections/{connectionId}/shares)
+	UnshareConnection(w http.ResponseWriter, r *http.Request, connectionID ConnectionID)
+	// ListConnectionShares List with whom a connection is shared
+	// (GET /connections/{connectionId}/shares)
+	ListConnectionShares(w http.ResponseWriter, r *http.Request, connectionID ConnectionID)
+	// ShareConnection Let a user or a group use a connection
+	// (POST /connections/{connectionId}/shares)
+	ShareConnection(w http.ResponseWriter, r *http.Request, connectionID ConnectionID, params ShareConnectionParams)
 	// TestConnection Try a connection
 	// (POST /connections/{connectionId}/test)
 	TestConnection(w http.ResponseWriter, r *http.Request, connectionID ConnectionID)
@@ -1009,6 +1018,108 @@ func (siw *ServerInterfaceWrapper) ListConnectionFiles(w http.ResponseWriter, r 
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListConnectionFiles(w, r, connectionID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UnshareConnection operation middleware
+func (siw *ServerInterfaceWrapper) UnshareConnection(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "connectionId" -------------
+	var connectionID ConnectionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "connectionId", r.PathValue("connectionId"), &connectionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "connectionId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UnshareConnection(w, r, connectionID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListConnectionShares operation middleware
+func (siw *ServerInterfaceWrapper) ListConnectionShares(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "connectionId" -------------
+	var connectionID ConnectionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "connectionId", r.PathValue("connectionId"), &connectionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "connectionId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListConnectionShares(w, r, connectionID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ShareConnection operation middleware
+func (siw *ServerInterfaceWrapper) ShareConnection(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "connectionId" -------------
+	var connectionID ConnectionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "connectionId", r.PathValue("connectionId"), &connectionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "connectionId", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ShareConnectionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ShareConnection(w, r, connectionID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -5801,6 +5912,9 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/connections/{connectionId}", wrapper.GetConnection)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/connections/{connectionId}", wrapper.UpdateConnection)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/connections/{connectionId}/files", wrapper.ListConnectionFiles)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/connections/{connectionId}/shares", wrapper.UnshareConnection)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/connections/{connectionId}/shares", wrapper.ListConnectionShares)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/connections/{connectionId}/shares", wrapper.ShareConnection)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/connections/{connectionId}/test", wrapper.TestConnection)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}", wrapper.DeleteDataset)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}", wrapper.GetDataset)
@@ -6453,6 +6567,126 @@ type ListConnectionFilesdefaultJSONResponse struct {
 }
 
 func (response ListConnectionFilesdefaultJSONResponse) VisitListConnectionFilesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnshareConnectionRequestObject struct {
+	ConnectionID ConnectionID `json:"connectionId"`
+	Body         *UnshareConnectionJSONRequestBody
+}
+
+type UnshareConnectionResponseObject interface {
+	VisitUnshareConnectionResponse(w http.ResponseWriter) error
+}
+
+type UnshareConnection200Response struct {
+}
+
+func (response UnshareConnection200Response) VisitUnshareConnectionResponse(w http.ResponseWriter) error {
+	w.WriteHeader(200)
+	return nil
+}
+
+type UnshareConnectiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response UnshareConnectiondefaultJSONResponse) VisitUnshareConnectionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListConnectionSharesRequestObject struct {
+	ConnectionID ConnectionID `json:"connectionId"`
+}
+
+type ListConnectionSharesResponseObject interface {
+	VisitListConnectionSharesResponse(w http.ResponseWriter) error
+}
+
+type ListConnectionShares200JSONResponse ConnectionShareList
+
+func (response ListConnectionShares200JSONResponse) VisitListConnectionSharesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListConnectionSharesdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListConnectionSharesdefaultJSONResponse) VisitListConnectionSharesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ShareConnectionRequestObject struct {
+	ConnectionID ConnectionID `json:"connectionId"`
+	Params       ShareConnectionParams
+	Body         *ShareConnectionJSONRequestBody
+}
+
+type ShareConnectionResponseObject interface {
+	VisitShareConnectionResponse(w http.ResponseWriter) error
+}
+
+type ShareConnection200Response struct {
+}
+
+func (response ShareConnection200Response) VisitShareConnectionResponse(w http.ResponseWriter) error {
+	w.WriteHeader(200)
+	return nil
+}
+
+type ShareConnectiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ShareConnectiondefaultJSONResponse) VisitShareConnectionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -11278,7 +11512,7 @@ type StrictServerInterface interface {
 	// ListBenchmarkResults List what became of each question of a benchmark
 	// (GET /benchmarks/{username}/{namespace}/{benchmarkId}/results)
 	ListBenchmarkResults(ctx context.Context, request ListBenchmarkResultsRequestObject) (ListBenchmarkResultsResponseObject, error)
-	// ListConnections List the caller's connections
+	// ListConnections List the connections that the caller may use
 	// (GET /connections)
 	ListConnections(ctx context.Context, request ListConnectionsRequestObject) (ListConnectionsResponseObject, error)
 	// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
@@ -11296,6 +11530,15 @@ type StrictServerInterface interface {
 	// ListConnectionFiles List the files of a connection
 	// (GET /connections/{connectionId}/files)
 	ListConnectionFiles(ctx context.Context, request ListConnectionFilesRequestObject) (ListConnectionFilesResponseObject, error)
+	// UnshareConnection Stop sharing a connection
+	// (DELETE /connections/{connectionId}/shares)
+	UnshareConnection(ctx context.Context, request UnshareConnectionRequestObject) (UnshareConnectionResponseObject, error)
+	// ListConnectionShares List with whom a connection is shared
+	// (GET /connections/{connectionId}/shares)
+	ListConnectionShares(ctx context.Context, request ListConnectionSharesRequestObject) (ListConnectionSharesResponseObject, error)
+	// ShareConnection Let a user or a group use a connection
+	// (POST /connections/{connectionId}/shares)
+	ShareConnection(ctx context.Context, request ShareConnectionRequestObject) (ShareConnectionResponseObject, error)
 	// TestConnection Try a connection
 	// (POST /connections/{connectionId}/test)
 	TestConnection(ctx context.Context, request TestConnectionRequestObject) (TestConnectionResponseObject, error)
@@ -12000,6 +12243,99 @@ func (sh *strictHandler) ListConnectionFiles(w http.ResponseWriter, r *http.Requ
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListConnectionFilesResponseObject); ok {
 		if err := validResponse.VisitListConnectionFilesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnshareConnection operation middleware
+func (sh *strictHandler) UnshareConnection(w http.ResponseWriter, r *http.Request, connectionID ConnectionID) {
+	var request UnshareConnectionRequestObject
+
+	request.ConnectionID = connectionID
+
+	var body UnshareConnectionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UnshareConnection(ctx, request.(UnshareConnectionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnshareConnection")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UnshareConnectionResponseObject); ok {
+		if err := validResponse.VisitUnshareConnectionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListConnectionShares operation middleware
+func (sh *strictHandler) ListConnectionShares(w http.ResponseWriter, r *http.Request, connectionID ConnectionID) {
+	var request ListConnectionSharesRequestObject
+
+	request.ConnectionID = connectionID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListConnectionShares(ctx, request.(ListConnectionSharesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListConnectionShares")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListConnectionSharesResponseObject); ok {
+		if err := validResponse.VisitListConnectionSharesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ShareConnection operation middleware
+func (sh *strictHandler) ShareConnection(w http.ResponseWriter, r *http.Request, connectionID ConnectionID, params ShareConnectionParams) {
+	var request ShareConnectionRequestObject
+
+	request.ConnectionID = connectionID
+	request.Params = params
+
+	var body ShareConnectionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ShareConnection(ctx, request.(ShareConnectionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ShareConnection")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ShareConnectionResponseObject); ok {
+		if err := validResponse.VisitShareConnectionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

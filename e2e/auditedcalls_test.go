@@ -49,6 +49,14 @@ func auditedCalls() []auditedCall {
 			entries: []string{"connection.test connection"},
 		},
 		{
+			request: authorizationRow{operation: "POST /connections/{connectionId}/shares", body: `{"username": "x"}`}, status: 200,
+			entries: []string{"share.grant connection"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /connections/{connectionId}/shares", body: `{"username": "grantee"}`}, status: 200,
+			entries: []string{"share.revoke connection"},
+		},
+		{
 			request: authorizationRow{operation: "POST /sources", body: `{"name": "<new>", "connectionId": "<connection>", "namespace": "sources", "datasetName": "d", "prefix": "none/"}`}, status: 201,
 			entries: []string{"source.create source"},
 		},

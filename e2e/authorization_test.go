@@ -116,6 +116,10 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.connection = s.connect(t, owner, "n-"+uuid.NewString(), s.place)
 	}
 
+	if operation == "DELETE /connections/{connectionId}/shares" {
+		s.lend(t, owner, made.connection, "grantee")
+	}
+
 	if strings.HasSuffix(operation, " /sources") || strings.Contains(operation, "{sourceId}") {
 		made.connection = s.sharedConnection(t, owner)
 	}

@@ -82,6 +82,12 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
 		{operation: "GET /connections/{connectionId}/files", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
+		{operation: "GET /connections/{connectionId}/shares", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    403    200"},
+		{operation: "POST /connections/{connectionId}/shares", body: `{"username": "x"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    403    200"},
+		{operation: "DELETE /connections/{connectionId}/shares", body: `{"username": "grantee"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    403    200"},
 		{operation: "GET /sources", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
 		{operation: "POST /sources", body: `{"name": "<new>", "connectionId": "<connection>", "namespace": "sources", "datasetName": "d", "prefix": "none/"}`, statuses: "" +

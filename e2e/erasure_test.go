@@ -405,6 +405,8 @@ func erasesUser(t *testing.T) {
 
 	account := s.text(`SELECT account_id::text FROM directory_names WHERE username = 'ada'`)
 	e.requirePlanted()
+	s.lend(t, e.other.bearer, s.sharedConnection(t, e.other.bearer), "ada")
+	s.lend(t, key.token("ada"), s.connect(t, key.token("ada"), "mine", s.place), "bob")
 
 	require.True(t, e.killAt("/lake/", "user", "ada"))
 	done := e.erase("user", "ada")
@@ -420,6 +422,7 @@ func erasesUser(t *testing.T) {
 	require.Equal(t, 0, s.count(`SELECT count(*) FROM audit WHERE actor = 'ada' OR detail LIKE 'ada%'`))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM audit WHERE account_id = $1::uuid AND action = 'account.erase'`, account))
 	require.Equal(t, 0, s.count(`SELECT count(*) FROM grants`))
+	require.Equal(t, 0, s.count(`SELECT count(*) FROM directory_connections`))
 	require.Equal(t, 0, s.count(`SELECT count(*) FROM sources`))
 	require.Equal(t, 0, s.count(`SELECT count(*) FROM definitions WHERE actor = 'ada'`))
 

@@ -1,8 +1,15 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -159,5 +166,71 @@ func sourcesCorrected(t *testing.T, s *service, key *signer) {
 	run = o.refresh()
 	require.Equal(t, []int64{1, 4, 0}, []int64{run.Files, run.Rows, run.FilesLeftOut})
 	require.Empty(t, o.get().OpenFiles)
+	o.requireModel()
+
+	// A file that was left out, by cancelling its ingestion, is loaded when it is corrected.
+	o.there.put("g.csv", content)
+
+	run = o.refresh()
+	require.Equal(t, "stopped", run.Status)
+	o.call(http.MethodPost, "/ingestions/"+run.IngestionID+"/cancel", "")
+	o.set(true)
+
+	run = o.refresh()
+	require.Equal(t, []int64{0, 0, 0}, []int64{run.Files, run.Changed, run.FilesLeftOut}, run.Reason)
+	o.there.put("g.csv", o.numbers(5))
+
+	run = o.refresh()
+	require.Equal(t, []int64{1, 5, 0}, []int64{run.Files, run.Rows, run.FilesReplaced}, run.Reason)
+	require.EqualValues(t, 0, o.refresh().Files)
+	o.requireModel()
+}
+
+// TestSourceNoETag loads from a store that lists one of two files without an ETag.
+func TestSourceNoETag(t *testing.T) {
+	t.Parallel()
+
+	there := newBucket(t)
+	to, err := url.Parse(there.endpoint)
+	require.NoError(t, err)
+
+	etag := regexp.MustCompile(`(odd\.csv</Key>.*?)<ETag>[^<]*</ETag>`)
+	store := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host // it is signed
+			r.Out.Header.Set("Accept-Encoding", "identity")
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			if !answer.Request.URL.Query().Has("list-type") {
+				return nil
+			}
+
+			text, err := io.ReadAll(answer.Body)
+			text = etag.ReplaceAll(text, []byte("$1"))
+			answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+			answer.Header.Set("Content-Length", strconv.Itoa(len(text)))
+
+			return err
+		},
+	})
+	t.Cleanup(store.Close)
+
+	s := start(t, "QUERN_SOURCE_HOSTS="+strings.TrimPrefix(store.URL, "http://"))
+	there.endpoint = store.URL
+	owner := s.newKey().token("owner")
+	o := borrowed(t, s, "owner", owner, s.connect(t, owner, "c", there), there)
+	there.put("even.csv", o.numbers(3))
+	there.put("odd.csv", "n\n1000\n")
+
+	run := o.refresh()
+	require.Equal(t, "stopped", run.Status)
+	require.Contains(t, run.Reason, `no ETag for the file "odd.csv"`)
+	require.Equal(t, "file", o.get().ReasonCode)
+
+	o.change(`{"active": true, "pattern": "even*"}`)
+
+	run = o.refresh()
+	require.Equal(t, "completed", run.Status, run.Reason)
 	o.requireModel()
 }

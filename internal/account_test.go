@@ -17,7 +17,7 @@ import (
 
 // directories are the small tables that say in which account something is. They are read before the account is known.
 func directories() []string {
-	return []string{"directory_grants", "directory_identities", "directory_limits", "directory_names", "directory_tokens", "directory_webhooks"}
+	return []string{"directory_connections", "directory_grants", "directory_identities", "directory_limits", "directory_names", "directory_tokens", "directory_webhooks"}
 }
 
 // withoutAccounts are tables that have no rows of accounts: the state of the deployment, River's tables, and the order of events.

@@ -36,7 +36,7 @@ func allowed() map[string][]string {
 		"internal/webhook": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/feed", "internal/guard", "internal/job", "internal/postgres"},
 		"internal/feed":    {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
 
-		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/extract", "internal/fault", "internal/guard", "internal/postgres"},
+		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/extract", "internal/fault", "internal/guard", "internal/postgres"},
 		"internal/cron":       {},
 		"internal/guard":      {},
 		"internal/extract":    {},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -28,7 +29,7 @@ func (p *program) connectionCommand() *cobra.Command {
 
 			return p.done("It works.")
 		}),
-		p.connectionFiles(), p.connectionRekey(),
+		p.connectionFiles(), p.connectionRekey(), p.connectionShare(), p.connectionUnshare(), p.connectionShares(),
 		p.onConnection("delete", "Delete a connection with its secret", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
 			if _, err := api.Read[any](client.DeleteConnection(ctx, id)); err != nil {
 				return err
@@ -41,23 +42,50 @@ func (p *program) connectionCommand() *cobra.Command {
 // onConnection returns a command on one connection, which is named by its name or its id.
 func (p *program) onConnection(verb, short string, do func(ctx context.Context, client *api.Client, id uuid.UUID) error) *cobra.Command {
 	return p.act(verb+" NAME", short, cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-		for one, err := range allConnections(ctx, client) {
-			if err != nil {
-				return err
-			}
-
-			if strings.EqualFold(one.Name, args[0]) {
-				return do(ctx, client, one.ID)
-			}
-		}
-
-		id, err := findNamed("connection", args[0], "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
+		id, err := connectionNamed(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
 
 		return do(ctx, client, id)
 	})
+}
+
+// fullName returns the name of a connection, which for one of somebody else begins with the owner.
+func fullName(c api.Connection) string {
+	if c.Owner != nil {
+		return *c.Owner + "/" + c.Name
+	}
+
+	return c.Name
+}
+
+// connectionNamed returns the id of the connection with a name or an id. The name of a connection of the caller is its name; that of another one is OWNER/NAME, or NAME if only one has it.
+func connectionNamed(ctx context.Context, client *api.Client, text string) (uuid.UUID, error) {
+	var shared []api.Connection
+
+	for one, err := range allConnections(ctx, client) {
+		if err != nil {
+			return uuid.Nil, err
+		}
+
+		if strings.EqualFold(fullName(one), text) {
+			return one.ID, nil
+		}
+
+		if strings.EqualFold(one.Name, text) {
+			shared = append(shared, one)
+		}
+	}
+
+	switch len(shared) {
+	case 0:
+		return findNamed("connection", text, "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
+	case 1:
+		return shared[0].ID, nil
+	default:
+		return uuid.Nil, usageError{fmt.Errorf("several people share a connection %q with you: write %s or %s", text, fullName(shared[0]), fullName(shared[1])), "quern connection list"}
+	}
 }
 
 // secretFlag adds the flag for a file with a secret. A secret is never an argument, which other users of the machine can see.
@@ -214,10 +242,10 @@ func (p *program) connectionRekey() *cobra.Command {
 func (p *program) connectionList() *cobra.Command {
 	var limit int
 
-	command := p.act("list", "List your connections", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
+	command := p.act("list", "List your connections and those that are shared with you", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
 		return list(p, allConnections(ctx, client), limit, "No connections. `quern connection create NAME` creates one.",
 			column[api.Connection]{"id", func(c api.Connection) any { return c.ID }},
-			column[api.Connection]{"name", func(c api.Connection) any { return c.Name }},
+			column[api.Connection]{"name", func(c api.Connection) any { return fullName(c) }},
 			column[api.Connection]{"kind", func(c api.Connection) any { return string(c.Kind) }},
 			column[api.Connection]{"leads to", func(c api.Connection) any { return leadsTo(c) }},
 			column[api.Connection]{"tested", func(c api.Connection) any { return c.TestedAt }},

@@ -165,7 +165,7 @@ func (p *program) sourceAdd() *cobra.Command {
 		return p.done("Added the source %s. `quern source run %s` loads into %s.", p.out.clean(made.Name), p.out.clean(made.Name), at)
 	})
 	flags := command.Flags()
-	flags.StringVar(&from, "connection", "", "name or id of the connection")
+	flags.StringVar(&from, "connection", "", "name or id of the connection; OWNER/NAME for one that is shared with you")
 	flags.StringVar(&prefix, "prefix", "", "only files whose paths begin with this")
 	flags.StringVar(&pattern, "pattern", "", "only files that match this, such as '*.csv'; without / it is compared with the last part of the path")
 	pathFlag(command, &paths)
@@ -175,21 +175,6 @@ func (p *program) sourceAdd() *cobra.Command {
 	rows.add(command)
 
 	return command
-}
-
-// connectionNamed returns the id of the connection with a name or an id.
-func connectionNamed(ctx context.Context, client *api.Client, text string) (uuid.UUID, error) {
-	for one, err := range allConnections(ctx, client) {
-		if err != nil {
-			return uuid.Nil, err
-		}
-
-		if strings.EqualFold(one.Name, text) {
-			return one.ID, nil
-		}
-	}
-
-	return findNamed("connection", text, "`quern connection list` shows the names and ids", allConnections(ctx, client), func(c api.Connection) listed { return listed{c.ID, c.Name} })
 }
 
 func (p *program) sourceRun() *cobra.Command {

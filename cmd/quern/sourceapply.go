@@ -116,7 +116,7 @@ func impossible(what, name string, found []difference) error {
 func (a *application) check(file configuration) error {
 	known := map[string]bool{}
 	for _, c := range a.have.connections {
-		known[strings.ToLower(c.Name)] = true
+		known[strings.ToLower(fullName(c))] = true
 	}
 
 	seen := map[string]bool{}

@@ -46,7 +46,7 @@ func (p *program) present(ctx context.Context, client *api.Client) (have present
 }
 
 func (h present) connection(name string) *api.Connection {
-	if at := slices.IndexFunc(h.connections, func(c api.Connection) bool { return strings.EqualFold(c.Name, name) }); at >= 0 {
+	if at := slices.IndexFunc(h.connections, func(c api.Connection) bool { return strings.EqualFold(fullName(c), name) }); at >= 0 {
 		return &h.connections[at]
 	}
 
@@ -65,7 +65,7 @@ func (h present) source(name string) *api.Source {
 func (h present) names() map[string]string {
 	names := map[string]string{}
 	for _, c := range h.connections {
-		names[c.ID.String()] = c.Name
+		names[c.ID.String()] = fullName(c)
 	}
 
 	return names
@@ -95,6 +95,10 @@ func (p *program) sourceExport() *cobra.Command {
 		var file configuration
 
 		for _, c := range have.connections {
+			if c.Owner != nil { // its owner exports it
+				continue
+			}
+
 			if len(args) == 0 || slices.ContainsFunc(wanted, func(s api.Source) bool { return s.ConnectionID == c.ID }) {
 				file.Connections = append(file.Connections, connectionEntryOf(c))
 			}
@@ -103,7 +107,7 @@ func (p *program) sourceExport() *cobra.Command {
 		for _, s := range wanted {
 			entry := sourceEntryOf(s, have.names())
 			if entry.Connection == "" {
-				return exitError{exitState, fmt.Sprintf("the connection of the source %s was deleted", p.out.clean(s.Name)), "`quern source delete` deletes the source."}
+				return exitError{exitState, fmt.Sprintf("the connection of the source %s was deleted, or is no longer shared with you", p.out.clean(s.Name)), "`quern source delete` deletes the source."}
 			}
 
 			file.Sources = append(file.Sources, entry)

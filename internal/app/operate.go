@@ -16,6 +16,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
@@ -134,13 +135,17 @@ func (o Operator) ReleaseUser(ctx context.Context, username string) error {
 			return err
 		}
 
-		if err := shares.BindName(ctx, username, account); err != nil {
+		bind := func() error {
+			return errors.Join(shares.BindName(ctx, username, account), connection.BindName(ctx, db, username, account))
+		}
+
+		if err := bind(); err != nil {
 			return err
 		}
 
 		newName, err := auth.Accounts{DB: db, Now: time.Now}.Release(ctx, username)
 		if err == nil {
-			err = shares.BindName(ctx, username, account)
+			err = bind()
 		}
 
 		return o.said(err, "%s is free; the account that had this name is now %s, is disabled, and keeps what it owns", username, newName)

@@ -31,7 +31,7 @@ func (a *App) newConnections() error {
 
 	transport, _ := client.Transport.(*http.Transport)
 	a.connections = connection.New(connection.Config{
-		DB: a.db, Now: time.Now, Keys: keysOf(c), Hosts: c.Hosts, Allowed: c.AllowedNetworks, Transport: transport, Timeout: c.Timeout,
+		DB: a.db, Catalog: a.catalog(), Now: time.Now, Keys: keysOf(c), Hosts: c.Hosts, Allowed: c.AllowedNetworks, Transport: transport, Timeout: c.Timeout,
 		Extract: extract.Limits{
 			Statement: c.StatementTimeout, Page: c.PageRows, Wait: c.PageWait, Rows: int64(c.MaxRows), Bytes: int64(c.MaxBytes), Duration: c.LoadTimeout,
 		},

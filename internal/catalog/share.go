@@ -38,9 +38,11 @@ var granteePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]{0,127}$`)
 
 const maxGroupRunes = 255
 
-// grantee returns every subject that a name in a request may mean. For a user who has signed in these are the
-// account, and the username in case the grant is older than the sign-in.
-func (c Catalog) grantee(ctx context.Context, q postgres.Querier, who auth.Principal, name string) ([]auth.Subject, error) {
+// Grantee returns every subject that a name in a request may mean. For a user who has signed in these are the
+// account, which receives a grant, and the username in case a grant is older than the sign-in.
+//
+// Faults: ValidationFailed if the name is that of the caller or not valid.
+func (c Catalog) Grantee(ctx context.Context, q postgres.Querier, who auth.Principal, name string) ([]auth.Subject, error) {
 	if group, ok := strings.CutPrefix(name, "@"); ok {
 		if group == "" || utf8.RuneCountInString(group) > maxGroupRunes {
 			return nil, fault.Invalid("username", "is not a valid group name")
@@ -98,7 +100,7 @@ func (c Catalog) Share(ctx context.Context, who auth.Principal, at Path, want Ne
 			return err
 		}
 
-		subjects, err := c.grantee(ctx, tx, who, want.Grantee)
+		subjects, err := c.Grantee(ctx, tx, who, want.Grantee)
 		if err != nil {
 			return err
 		}
@@ -150,7 +152,7 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 			return err
 		}
 
-		subjects, err := c.grantee(ctx, tx, who, grantee)
+		subjects, err := c.Grantee(ctx, tx, who, grantee)
 		if fault.Is(err, fault.ValidationFailed) {
 			return noShare(at, grantee) // no grant can have that name
 		}
@@ -297,6 +299,24 @@ func (c Catalog) name(ctx context.Context, q postgres.Querier, grants []grant) (
 	}
 
 	return list, nil
+}
+
+// Grantees returns the current names of subjects, as shares without a role, ordered by name.
+func (c Catalog) Grantees(ctx context.Context, q postgres.Querier, subjects []auth.Subject) ([]Share, error) {
+	grants := make([]grant, len(subjects))
+	for n, subject := range subjects {
+		grants[n].subject = subject
+	}
+
+	list, err := c.name(ctx, q, grants)
+	slices.SortFunc(list, func(a, b Share) int { return cmp.Compare(a.Grantee, b.Grantee) })
+
+	return list, err
+}
+
+// Usernames returns the current usernames of accounts.
+func (c Catalog) Usernames(ctx context.Context, q postgres.Querier, accounts []uuid.UUID) (map[uuid.UUID]string, error) {
+	return selectUsernames(ctx, q, accounts)
 }
 
 // id returns the id that a grant names.

@@ -1,12 +1,14 @@
 package connection
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,6 +18,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/extract"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/guard"
@@ -24,8 +27,9 @@ import (
 
 // Config configures Connections.
 type Config struct {
-	DB  *postgres.DB
-	Now func() time.Time
+	DB      *postgres.DB
+	Catalog catalog.Catalog
+	Now     func() time.Time
 
 	Keys      Keys
 	Hosts     []string       // that may be reached; none if empty
@@ -58,6 +62,7 @@ const (
 // Connection is another system, with what is needed to read from it.
 type Connection struct {
 	Account   uuid.UUID
+	Owner     string // username; only of a connection that is shared with the caller
 	ID        uuid.UUID
 	Name      string
 	Kind      string
@@ -209,6 +214,9 @@ func taken(err error) error {
 	return err
 }
 
+// compare orders connections by their age.
+func (c Connection) compare(other Connection) int { return bytes.Compare(c.ID[:], other.ID[:]) }
+
 func (c Connection) audit() audit.Target {
 	return audit.Target{Kind: "connection", ID: c.ID.String()}
 }
@@ -231,7 +239,7 @@ func present(found *Connection, err error) (Connection, error) {
 	return *found, nil
 }
 
-// Get returns a connection of the caller.
+// Get returns a connection of the caller, or one that is shared with the caller.
 //
 // Faults: NotFound, Forbidden.
 func (c *Connections) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (found Connection, err error) {
@@ -240,7 +248,7 @@ func (c *Connections) Get(ctx context.Context, who auth.Principal, id uuid.UUID)
 	}
 
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
-		found, err = c.get(ctx, q, who, id)
+		found, err = c.usable(ctx, q, who, id)
 
 		return err
 	})
@@ -248,7 +256,7 @@ func (c *Connections) Get(ctx context.Context, who auth.Principal, id uuid.UUID)
 	return found, err
 }
 
-// List returns the connections of the caller, oldest first.
+// List returns the connections of the caller and those that are shared with the caller, oldest first.
 //
 // Faults: Forbidden.
 func (c *Connections) List(ctx context.Context, who auth.Principal, after uuid.UUID, limit int) (list []Connection, next uuid.UUID, err error) {
@@ -257,10 +265,17 @@ func (c *Connections) List(ctx context.Context, who auth.Principal, after uuid.U
 	}
 
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
-		list, err = selectPage(ctx, q, who.Account, after, limit+1)
+		if list, err = selectPage(ctx, q, who.Account, after, limit+1); err != nil {
+			return err
+		}
+
+		shared, err := c.shared(ctx, q, who, after, limit+1)
+		list = append(list, shared...)
 
 		return err
 	})
+
+	slices.SortFunc(list, Connection.compare)
 
 	if len(list) > limit {
 		list = list[:limit]
@@ -314,12 +329,18 @@ func (c *Connections) Update(ctx context.Context, who auth.Principal, id uuid.UU
 }
 
 // changeable returns a connection that the caller may change.
-func (c *Connections) changeable(ctx context.Context, who auth.Principal, id uuid.UUID) (Connection, error) {
+func (c *Connections) changeable(ctx context.Context, who auth.Principal, id uuid.UUID) (found Connection, err error) {
 	if err := mayChange(who); err != nil {
 		return Connection{}, err
 	}
 
-	return c.Get(ctx, who, id)
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err = owned(ctx, q, who, id, selectOne)
+
+		return err
+	})
+
+	return found, err
 }
 
 // change changes a connection of the caller in a transaction, with an audit entry.
@@ -329,7 +350,7 @@ func (c *Connections) change(ctx context.Context, who auth.Principal, id uuid.UU
 	}
 
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if changed, err = present(lock(ctx, tx, who.Account, id)); err != nil {
+		if changed, err = owned(ctx, tx, who, id, lock); err != nil {
 			return err
 		}
 
@@ -378,24 +399,7 @@ func (c *Connections) Delete(ctx context.Context, who auth.Principal, id uuid.UU
 	return err
 }
 
-// Find returns the connection of the caller with a name.
-//
-// Faults: NotFound, Forbidden.
-func (c *Connections) Find(ctx context.Context, who auth.Principal, name string) (found Connection, err error) {
-	if err := mayRead(who); err != nil {
-		return Connection{}, err
-	}
-
-	err = c.DB.Do(ctx, func(q postgres.Querier) error {
-		found, err = present(selectNamed(ctx, q, who.Account, name))
-
-		return err
-	})
-
-	return found, err
-}
-
-// Open returns a client that reads from a connection of the caller. The caller of Open must call done at the end.
+// Open returns a client that reads from a connection that the caller may use. The caller of Open must call done at the end.
 //
 // Faults: NotFound, Forbidden, ValidationFailed for another kind, UpstreamUnavailable.
 func (c *Connections) Open(ctx context.Context, who auth.Principal, id uuid.UUID) (store *blob.Store, done func(), err error) {

@@ -19,7 +19,6 @@ const (
 	sqlLockAccount = `SELECT pg_advisory_xact_lock(hashtextextended('connections ' || $1::text, 0))`
 	sqlCount       = `SELECT count(*) FROM connections WHERE account_id = $1`
 	sqlSelect      = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2`
-	sqlSelectNamed = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND lower(name) = lower($2)`
 	sqlLock        = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2 FOR UPDATE`
 	sqlSelectPage  = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlUpdate      = `
@@ -93,14 +92,8 @@ func selectOne(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (
 	return first(rows, err)
 }
 
-func selectNamed(ctx context.Context, q postgres.Querier, account uuid.UUID, name string) (*Connection, error) {
-	rows, err := q.Query(ctx, sqlSelectNamed, account, name)
-
-	return first(rows, err)
-}
-
-func lock(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*Connection, error) {
-	rows, err := tx.Query(ctx, sqlLock, account, id)
+func lock(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Connection, error) {
+	rows, err := q.Query(ctx, sqlLock, account, id)
 
 	return first(rows, err)
 }
@@ -120,7 +113,12 @@ func update(ctx context.Context, tx pgx.Tx, c Connection) error {
 	return err
 }
 
+// remove deletes a connection with its grants.
 func remove(ctx context.Context, tx pgx.Tx, c Connection) error {
+	if _, err := tx.Exec(ctx, sqlDeleteAllGrants, c.Account, c.ID); err != nil {
+		return err
+	}
+
 	_, err := tx.Exec(ctx, sqlDelete, c.Account, c.ID)
 
 	return err

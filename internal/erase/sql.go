@@ -80,7 +80,8 @@ const (
 			('own uploads', (SELECT count(*) FROM upload_files WHERE account_id = $1 AND removed_at IS NULL)),
 			('days of usage', (SELECT count(*) FROM usage WHERE account_id = $1)),
 			('limits', (SELECT count(*) FROM limits WHERE account_id = $1)),
-			('grants to the user', (SELECT count(*) FROM directory_grants WHERE subject_kind = 'account' AND subject_id = $1::uuid::text))
+			('grants to the user', (SELECT count(*) FROM directory_grants WHERE subject_kind = 'account' AND subject_id = $1::uuid::text)),
+			('connections shared with the user', (SELECT count(*) FROM directory_connections WHERE subject_kind = 'account' AND subject_id = $1::uuid::text))
 		) AS counted (what, number) WHERE number > 0`
 )
 

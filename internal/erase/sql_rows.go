@@ -106,6 +106,9 @@ const (
 		DELETE FROM grants g USING gone
 		WHERE g.account_id = gone.account_id AND g.subject_kind = gone.subject_kind AND g.subject_id = gone.subject_id
 			AND g.target_id = CASE gone.dataset_id WHEN '00000000-0000-0000-0000-000000000000' THEN gone.namespace_id ELSE gone.dataset_id END`
+	sqlConnectionShares = `
+		DELETE FROM directory_connections
+		WHERE account_id = $1 OR subject_kind = 'account' AND subject_id = $1::uuid::text OR subject_kind = 'name' AND subject_id = $2`
 	sqlSourcesInto = `
 		WITH gone AS (DELETE FROM sources WHERE account_id <> $1 AND username = $2 RETURNING account_id, id)
 		DELETE FROM source_runs r USING gone WHERE r.account_id = gone.account_id AND r.source_id = gone.id` // without a load there are no files
@@ -126,7 +129,7 @@ const (
 
 // deleteUser deletes what is left of an account after its datasets, runs, statements and uploads are gone.
 func deleteUser(ctx context.Context, tx pgx.Tx, account uuid.UUID, username, pseudonym string) error {
-	if err := inOrder(ctx, tx, []string{sqlGrantsTo, sqlSourcesInto, sqlEventsAbout, sqlNewEventsAbout}, account, username); err != nil {
+	if err := inOrder(ctx, tx, []string{sqlGrantsTo, sqlConnectionShares, sqlSourcesInto, sqlEventsAbout, sqlNewEventsAbout}, account, username); err != nil {
 		return err
 	}
 

@@ -15,7 +15,7 @@ func erasedBy() map[string]string {
 
 	return map[string]string{
 		"audit": "Desk.Finish", "benchmark_datasets": rows, "benchmark_results": rows, "benchmarks": rows, "connections": rows, "conversations": rows,
-		"dataset_drafts": rows, "dataset_search": "the trigger of datasets", "datasets": rows, "definitions": rows, "directory_grants": rows,
+		"dataset_drafts": rows, "dataset_search": "the trigger of datasets", "datasets": rows, "definitions": rows, "directory_connections": rows, "directory_grants": rows,
 		"directory_identities": rows, "directory_names": rows, "directory_tokens": rows, "directory_webhooks": rows, "engine_schemas": rows,
 		"erasures": stays, "events": rows, "exports": objects, "grants": rows, "idempotency": rows, "ingestion_files": objects, "ingestions": objects,
 		"lake_files": objects, "lake_joins": objects, "lake_parts": objects, "lake_profiles": objects, "lake_schemas": objects, "lake_snapshots": objects,

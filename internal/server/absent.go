@@ -41,7 +41,7 @@ func resources() map[string]resource {
 		"id":             {`API token "{id}"`, "GET /user/tokens lists yours."},
 		"verifiedId":     {`verified question "{verifiedId}" of "{username}/{namespace}"`, "GET /verified/{username}/{namespace} lists those that you can see."},
 		"benchmarkId":    {`benchmark "{benchmarkId}" of "{username}/{namespace}"`, "GET /benchmarks/{username}/{namespace} lists those that you can see."},
-		"connectionId":   {`connection "{connectionId}"`, "GET /connections lists yours."},
+		"connectionId":   {`connection "{connectionId}"`, "GET /connections lists those that you may use."},
 		"sourceId":       {`source "{sourceId}"`, "GET /sources lists yours."},
 		"webhookId":      {`webhook "{webhookId}"`, "GET /webhooks lists yours."},
 		"deletedId":      {`deleted dataset or namespace "{deletedId}"`, "GET /schema/deleted lists those that you can restore."},

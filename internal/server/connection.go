@@ -159,9 +159,36 @@ func (h handlers) ListConnectionFiles(ctx context.Context, request api.ListConne
 	return page, nil
 }
 
+func (h handlers) ListConnectionShares(ctx context.Context, request api.ListConnectionSharesRequestObject) (api.ListConnectionSharesResponseObject, error) {
+	found, err := h.connections.Shares(ctx, callOf(ctx).who, request.ConnectionID)
+	if err != nil {
+		return nil, err
+	}
+
+	list := make(api.ListConnectionShares200JSONResponse, len(found))
+	for i, share := range found {
+		list[i].Username = share.Grantee
+		if share.Pending {
+			list[i].Pending = new(true)
+		}
+	}
+
+	return list, nil
+}
+
+func (h handlers) ShareConnection(ctx context.Context, request api.ShareConnectionRequestObject) (api.ShareConnectionResponseObject, error) {
+	want := connection.NewShare{Grantee: request.Body.Username, Once: once(ctx, request.Params.IdempotencyKey)}
+
+	return api.ShareConnection200Response{}, h.connections.Share(ctx, callOf(ctx).who, request.ConnectionID, want)
+}
+
+func (h handlers) UnshareConnection(ctx context.Context, request api.UnshareConnectionRequestObject) (api.UnshareConnectionResponseObject, error) {
+	return api.UnshareConnection200Response{}, h.connections.Unshare(ctx, callOf(ctx).who, request.ConnectionID, request.Body.Username)
+}
+
 func showConnection(c connection.Connection) api.Connection {
 	shown := api.Connection{
-		ID: c.ID, Name: c.Name, Kind: api.ConnectionKind(c.Kind), TestedAt: c.TestedAt.UTC(), CreatedAt: c.CreatedAt.UTC(),
+		ID: c.ID, Owner: optionalText(c.Owner), Name: c.Name, Kind: api.ConnectionKind(c.Kind), TestedAt: c.TestedAt.UTC(), CreatedAt: c.CreatedAt.UTC(),
 	}
 
 	switch c.Kind {

@@ -191,6 +191,10 @@ func (w *working) receivePath(ctx context.Context, now *findings, one string, kn
 		return file{}, 0, err
 	}
 
+	if err := w.stillUsable(ctx); err != nil {
+		return file{}, 0, err
+	}
+
 	found, content, err := w.fetch(ctx, one, known)
 	defer content.close()
 

@@ -33,8 +33,11 @@ func (w *working) list(ctx context.Context) (listed []object, err error) {
 			return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("There are more than %d files. Use a longer prefix, and several sources.", maxListed))
 		case found.Key <= last: // a lying store may repeat itself
 			continue
-		case found.ETag == "" || !w.source.wants(found.Key) || !utf8.ValidString(found.Key) || strings.ContainsRune(found.Key, 0):
+		case !w.source.wants(found.Key) || !utf8.ValidString(found.Key) || strings.ContainsRune(found.Key, 0):
 			continue
+		case found.ETag == "":
+			return nil, stop(StopFile, fmt.Sprintf(
+				"The store gives no ETag for the file %q, so nobody can tell whether its content is another one. Nothing was loaded. Use a store that gives ETags, or leave the file out with prefix and pattern; then resume the source.", found.Key))
 		}
 
 		last = found.Key
@@ -107,7 +110,9 @@ func (w *working) compare(ctx context.Context, known map[string]file, listed []o
 
 // isFresh reports whether a content of a file must be loaded. f is what is known of the file.
 func (w *working) isFresh(f file, etag string) bool {
-	return f.isNew() || f.etag != etag && (w.mayReplace(f) && f.state == fileFailed || w.source.Changed == Replace)
+	hasNoRows := f.state == fileFailed || f.state == fileSkipped // of its last content
+
+	return f.isNew() || f.etag != etag && (w.mayReplace(f) && hasNoRows || w.source.Changed == Replace)
 }
 
 // isNew reports whether the content of the file must be loaded, whatever it is.

@@ -108,12 +108,8 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 	}
 
 	done, err := w.open(ctx)
-
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return stop(StopConnection, "The connection was deleted. Delete the source and make another one.")
-	case err != nil:
-		return err
+	if err != nil {
+		return orConnectionGone(err)
 	}
 
 	defer done()
@@ -144,6 +140,22 @@ func (w *working) open(ctx context.Context) (done func(), err error) {
 	w.files = w.bucket
 
 	return done, err
+}
+
+// orConnectionGone returns a reason to stop for a connection that the account may not use.
+func orConnectionGone(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return stop(StopConnection, "The connection was deleted, or is no longer shared with you. If it is shared with you again, resume the source; otherwise delete the source and make another one.")
+	}
+
+	return err
+}
+
+// stillUsable ends the run if the connection was deleted, or is no longer shared with the account, since it was opened.
+func (w *working) stillUsable(ctx context.Context) error {
+	_, err := w.Connections.Get(ctx, w.who, w.source.Connection)
+
+	return orConnectionGone(err)
 }
 
 // failed returns the fault for a failure of the other side.
@@ -323,6 +335,10 @@ func (w *working) continueAll(ctx context.Context, known map[string]file) (map[s
 // loadNew loads the content of a file that no run has loaded. known is what earlier runs or attempts left of the file.
 func (w *working) loadNew(ctx context.Context, found object, known file) error {
 	if err := w.room(ctx); err != nil {
+		return err
+	}
+
+	if err := w.stillUsable(ctx); err != nil {
 		return err
 	}
 

@@ -262,12 +262,8 @@ func (w *working) loadNewRows(ctx context.Context) error {
 
 func (w *working) readRows(ctx context.Context, to io.Writer) (extract.Found, error) {
 	target, err := w.Connections.OpenPostgres(ctx, w.who, w.source.Connection)
-
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return extract.Found{}, stop(StopConnection, "The connection was deleted. Delete the source and make another one.")
-	case err != nil:
-		return extract.Found{}, err
+	if err != nil {
+		return extract.Found{}, orConnectionGone(err)
 	}
 
 	found, err := target.Read(ctx, w.source.Rows.extract(w.source.Cursor), to)

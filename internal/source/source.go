@@ -97,7 +97,7 @@ const (
 	StopDoubt      StopCode = "doubt"      // a file, or the rows of a database, wait for somebody
 	StopFile       StopCode = "file"       // a file, or the rows of a database, cannot be loaded
 	StopDataset    StopCode = "dataset"    // it is gone, or the right on it is
-	StopConnection StopCode = "connection" // it is gone
+	StopConnection StopCode = "connection" // it is gone, or is no longer shared
 	StopCredential StopCode = "credential" // it is no longer valid
 	StopGone       StopCode = "gone"       // no file is left, and rows would be removed
 )
@@ -202,7 +202,7 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 
 	if err := s.checkKind(ctx, who, &want); err != nil {
 		if fault.Is(err, fault.NotFound) {
-			err = fault.New(fault.NotFound, "You have no connection with this id. GET /connections lists yours.")
+			err = fault.New(fault.NotFound, "There is no connection with this id that you may use. GET /connections lists those that you may use.")
 		}
 
 		return Source{}, err

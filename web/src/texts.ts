@@ -307,6 +307,13 @@ export const t = {
     deleted: (name: string) => `${name} is deleted`,
     deleteSource: 'The dataset keeps its rows. A new source of the same files loads all of them again.',
     deleteConnection: 'The stored credentials are deleted too. Sources that use the connection stop.',
+    share: {
+      button: 'Share',
+      by: (owner: string) => `shared by ${owner}`,
+      lead: 'They make sources with the connection, and can load everything that its credentials can read. They do not see the secret and cannot change the connection. If you remove somebody, their sources stop.',
+      list: 'Who may use it',
+      alone: 'Nobody else may use it.',
+    },
     failed: {
       sources: 'The sources could not be loaded.',
       connections: 'The connections could not be loaded.',
@@ -316,7 +323,7 @@ export const t = {
       doubt: 'The dataset keeps its rows. When you have decided, resume the source.',
       file: 'The dataset keeps its rows. Retry the load or leave it out, then resume the source.',
       dataset: 'The dataset is gone, or you may no longer change it. Ask its owner, then resume the source, or delete the source.',
-      connection: 'The connection is deleted. Delete the source, and add another one.',
+      connection: 'The connection is deleted, or no longer shared with you. Ask its owner to share it and resume the source, or delete the source.',
       credential: 'The sign-in or the token that the source acted for is no longer valid. If you resume the source, it acts for you.',
       gone: 'The dataset keeps its rows. Check the bucket or the server. When the files are back, resume the source.',
     },
@@ -329,7 +336,7 @@ export const t = {
     seeLoads: 'See the loads of the dataset',
     about: {
       from: 'From',
-      gone: 'a connection that is deleted',
+      gone: 'a connection that is deleted or no longer shared with you',
       what: 'What',
       into: 'Into',
       how: 'How',

@@ -169,10 +169,25 @@ test('rows of a database are loaded, and a connection is tested, rekeyed and del
     await page.getByRole('button', { name: 'Replace' }).click();
     await expect(page.getByText(`${own}-erp has new credentials`)).toBeVisible();
 
-    // Nobody else sees any of it.
+    // Nobody else sees any of it, until it is shared.
     const other = await newPerson(browser, guard);
     await signIn(other, 'bob', '/sources');
     await expect(other.getByText('No sources yet')).toBeVisible();
+    await expect(other.getByText(own)).toHaveCount(0);
+    await page.getByRole('button', { name: `More for ${own}-erp` }).click();
+    await page.getByRole('menuitem', { name: 'Share' }).click();
+    await expect(page.getByText('Nobody else may use it.')).toBeVisible();
+    await fill(page, { 'Person or @group': 'bob' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Share', exact: true }).click();
+    await expect(page.getByRole('dialog').getByRole('listitem')).toContainText('bob');
+    await accessible(page, 'shares of a connection');
+    await other.reload();
+    await expect(other.getByText('shared by ada')).toBeVisible();
+    await expect(other.getByRole('button', { name: `More for ${own}-erp` })).toHaveCount(0);
+    await page.getByRole('button', { name: 'Remove the access of bob' }).click();
+    await expect(page.getByText('Nobody else may use it.')).toBeVisible();
+    await page.getByRole('dialog').getByText('Close', { exact: true }).click();
+    await other.reload();
     await expect(other.getByText(own)).toHaveCount(0);
 
     await page.getByRole('button', { name: `More for ${own}-erp` }).click();
@@ -181,7 +196,7 @@ test('rows of a database are loaded, and a connection is tested, rekeyed and del
     await expect(page.getByText(`${own}-erp is deleted`)).toBeVisible();
     await page.getByRole('link', { name: 'people', exact: true }).click();
     await page.getByRole('button', { name: 'Run now' }).click();
-    await expect(page.getByRole('alert')).toContainText('The connection is deleted.');
+    await expect(page.getByRole('alert')).toContainText('The connection is deleted');
   } finally {
     sql(`DROP TABLE ${table}`);
   }

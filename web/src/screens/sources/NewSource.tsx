@@ -13,7 +13,7 @@ import { Failure } from '~/ui/Failure';
 import { Field, Input, Select, Textarea } from '~/ui/Field';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
-import { type Connection, connections, files } from './queries';
+import { type Connection, connections, files, nameOf } from './queries';
 import { matcher } from './pattern';
 import { noSchedule, scheduleOf } from './schedule';
 import { ScheduleFields } from './ScheduleFields';
@@ -144,7 +144,7 @@ export function NewSource({ from, onClose, onConnect }: { /** The connection tha
                   <Select {...field} value={connection.id} onChange={(event) => setConnectionId(event.target.value)}>
                     {all.map((one) => (
                       <option key={one.id} value={one.id}>
-                        {one.name} ({t.sources.kinds[one.kind]})
+                        {nameOf(one)} ({t.sources.kinds[one.kind]})
                       </option>
                     ))}
                   </Select>

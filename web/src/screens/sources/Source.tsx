@@ -17,7 +17,7 @@ import { Page } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
-import { addressOf, connections, contentOf, going, runs, type Source, source, type SourceRun } from './queries';
+import { addressOf, connections, contentOf, going, nameOf, runs, type Source, source, type SourceRun } from './queries';
 import { Remove } from './Remove';
 import { choiceOf, scheduleOf, scheduleText } from './schedule';
 import { ScheduleFields } from './ScheduleFields';
@@ -195,7 +195,7 @@ function About({ source: of }: { source: Source }) {
     <dl className="divide-y divide-line overflow-hidden rounded-md border border-line bg-surface [&_dt]:text-text-2 [&_dd]:min-w-0 [&_dd]:[overflow-wrap:anywhere]">
       <div className={row}>
         <dt>{texts.about.from}</dt>
-        <dd>{connection ? `${connection.name} (${addressOf(connection)})` : known.isPending ? '' : texts.about.gone}</dd>
+        <dd>{connection ? `${nameOf(connection)} (${addressOf(connection)})` : known.isPending ? '' : texts.about.gone}</dd>
       </div>
       <div className={row}>
         <dt>{texts.about.what}</dt>

@@ -19,6 +19,7 @@ import { NewSource } from './NewSource';
 import { addressOf, type Connection, connections, contentOf, type Source, sources } from './queries';
 import { Rekey } from './Rekey';
 import { Remove } from './Remove';
+import { ShareConnection } from './ShareConnection';
 import { RunBadge, StatusBadge } from './state';
 
 const texts = t.sources;
@@ -142,6 +143,7 @@ function Connections({ onAdd }: { onAdd: () => void }) {
   const queries = useQueryClient();
   const [rekeying, setRekeying] = useState<Connection>();
   const [deleting, setDeleting] = useState<Connection>();
+  const [sharing, setSharing] = useState<Connection>();
   const all = (list.data?.pages ?? []).flatMap((page) => page.data);
   const test = useMutation({
     mutationFn: (one: Connection) => take(api.POST('/connections/{connectionId}/test', { params: { path: { connectionId: one.id } } })),
@@ -175,6 +177,7 @@ function Connections({ onAdd }: { onAdd: () => void }) {
                 className="mt-1 text-sm text-text-2 [overflow-wrap:anywhere]"
                 of={[
                   addressOf(one),
+                  one.owner && texts.share.by(one.owner),
                   <>
                     {texts.tested} <Ago time={one.testedAt} />
                   </>,
@@ -182,16 +185,20 @@ function Connections({ onAdd }: { onAdd: () => void }) {
               />
               {one.problem && <p className="mt-1 text-sm text-danger [overflow-wrap:anywhere]">{one.problem.message}</p>}
             </div>
-            <Button busy={test.isPending && test.variables.id === one.id} onClick={() => test.mutate(one)} aria-label={texts.testOf(one.name)}>
-              {texts.test}
-            </Button>
-            <Menu
-              label={texts.moreOf(one.name)}
-              className="inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 hover:bg-hover hover:text-text pointer-coarse:size-11"
-              items={[...(one.https?.auth === 'none' ? [] : [{ label: texts.rekey.button, onSelect: () => setRekeying(one) }, 'line' as const]), { label: texts.delete, danger: true, onSelect: () => setDeleting(one) }]}
-            >
-              <MoreHorizontal size={16} strokeWidth={1.75} aria-hidden />
-            </Menu>
+            {one.owner === undefined && (
+              <>
+                <Button busy={test.isPending && test.variables.id === one.id} onClick={() => test.mutate(one)} aria-label={texts.testOf(one.name)}>
+                  {texts.test}
+                </Button>
+                <Menu
+                  label={texts.moreOf(one.name)}
+                  className="inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 hover:bg-hover hover:text-text pointer-coarse:size-11"
+                  items={[{ label: texts.share.button, onSelect: () => setSharing(one) }, ...(one.https?.auth === 'none' ? [] : [{ label: texts.rekey.button, onSelect: () => setRekeying(one) }, 'line' as const]), { label: texts.delete, danger: true, onSelect: () => setDeleting(one) }]}
+                >
+                  <MoreHorizontal size={16} strokeWidth={1.75} aria-hidden />
+                </Menu>
+              </>
+            )}
           </li>
         ))}
       </ul>
@@ -201,6 +208,7 @@ function Connections({ onAdd }: { onAdd: () => void }) {
         </Button>
       )}
       {rekeying && <Rekey connection={rekeying} onClose={() => setRekeying(undefined)} />}
+      {sharing && <ShareConnection connection={sharing} onClose={() => setSharing(undefined)} />}
       {deleting && (
         <Remove
           name={deleting.name}

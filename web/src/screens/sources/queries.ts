@@ -53,6 +53,16 @@ export const files = (connection: string, prefix: string) =>
     retry: false,
   });
 
+/** With whom a connection of the caller is shared. */
+export const sharesOf = (connection: string) =>
+  queryOptions({
+    queryKey: ['connections', connection, 'shares'],
+    queryFn: ({ signal }) => take(api.GET('/connections/{connectionId}/shares', { params: { path: { connectionId: connection } }, signal })),
+  });
+
+/** The name of a connection. That of somebody else begins with the owner. */
+export const nameOf = ({ owner, name }: Connection) => (owner ? `${owner}/${name}` : name);
+
 /** Where a connection leads: `acme-exports/sales at s3.eu-central-1.amazonaws.com`. */
 export function addressOf({ s3, postgresql, https }: Connection): string {
   if (s3) return `${[s3.bucket, s3.prefix].filter(Boolean).join('/')} at ${s3.endpoint.replace(/^https?:\/\//, '')}`;
