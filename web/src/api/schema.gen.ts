@@ -2927,15 +2927,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the caller's connections
-         * @description Oldest first, without secrets.
+         * List the connections that the caller may use
+         * @description Those of the caller and those that are shared with the caller, oldest first, without secrets. One that is shared has `owner`.
          */
         get: operations["listConnections"];
         put?: never;
         /**
          * Connect to a bucket, a database or an address from which data can be fetched
          * @description Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
-         *     Only the caller can use the connection. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
+         *     Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
          *     it does not follow redirects. A user has at most 100 connections.
          */
         post: operations["createConnection"];
@@ -2955,17 +2955,23 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Get a connection */
+        /**
+         * Get a connection
+         * @description One of the caller, or one that is shared with the caller.
+         */
         get: operations["getConnection"];
         put?: never;
         post?: never;
-        /** Delete a connection with its secret */
+        /**
+         * Delete a connection with its secret
+         * @description Only for the owner. Sources that use it stop, also those of others.
+         */
         delete: operations["deleteConnection"];
         options?: never;
         head?: never;
         /**
          * Change the name or the credentials of a connection
-         * @description New credentials are tested first. Where a connection leads cannot be changed; make another one.
+         * @description Only for the owner. New credentials are tested first. Where a connection leads cannot be changed; make another one.
          */
         patch: operations["updateConnection"];
         trace?: never;
@@ -2984,7 +2990,7 @@ export interface paths {
         put?: never;
         /**
          * Try a connection
-         * @description Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
+         * @description Only for the owner. Lists the bucket, connects to the database, or asks for the base address, now. `problem` says why that did not work; it is absent if it did.
          */
         post: operations["testConnection"];
         delete?: never;
@@ -3016,6 +3022,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/connections/{connectionId}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List with whom a connection is shared
+         * @description Only for the owner. Ordered by name.
+         */
+        get: operations["listConnectionShares"];
+        put?: never;
+        /**
+         * Let a user or a group use a connection
+         * @description They see the connection without its secret, list its files and make sources with it, so they can load everything that its credentials can read. They cannot change, test,
+         *     delete or share it. `username` is a user, or a group as `@` and its name. A user that has not signed in yet is accepted, and may use it from the first sign-in.
+         *     Sharing again changes nothing. Only for the owner; an API token needs the role owner.
+         */
+        post: operations["shareConnection"];
+        /**
+         * Stop sharing a connection
+         * @description Sources that used it stop with the code `connection` before they load another file. What they loaded stays. No such share is 404. Only for the owner; an API token needs the role owner.
+         */
+        delete: operations["unshareConnection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sources": {
         parameters: {
             query?: never;
@@ -3031,7 +3070,7 @@ export interface paths {
         put?: never;
         /**
          * Load the files or the rows of a connection into a dataset
-         * @description Needs the editor role on the dataset, and a connection of the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
+         * @description Needs the editor role on the dataset, and a connection of the caller or one that is shared with the caller. Under the caller's own name the dataset need not exist. The source loads nothing until it is
          *     run, or until the first slot of its schedule. Each run appends the files under `prefix` that match `pattern` and that no run has loaded, each file once.
          *
          *     With a connection to a database, `postgresql` is required and says what is read. The service looks at the columns first, and fails with the reason if the rows cannot be
@@ -5480,6 +5519,8 @@ export interface components {
         Connection: {
             /** Format: uuid */
             id: string;
+            /** @description Username of the owner. Absent if that is the caller. */
+            owner?: string;
             name: string;
             kind: components["schemas"]["ConnectionKind"];
             s3?: components["schemas"]["S3Settings"];
@@ -5493,6 +5534,16 @@ export interface components {
             testedAt: string;
             /** Format: date-time */
             createdAt: string;
+        };
+        ConnectionShare: {
+            /** @description A username, or `@` and the name of a group. */
+            username: string;
+            /** @description True while the user has not signed in yet; absent otherwise. */
+            pending?: boolean;
+        };
+        ConnectionShareList: components["schemas"]["ConnectionShare"][];
+        NewConnectionShare: {
+            username: components["schemas"]["Grantee"];
         };
         S3Settings: {
             endpoint: string;
@@ -12684,6 +12735,21 @@ export interface operations {
                      *           },
                      *           "testedAt": "2026-11-15T10:00:00Z",
                      *           "createdAt": "2026-11-15T10:00:00Z"
+                     *         },
+                     *         {
+                     *           "id": "0199c0f5-4d5e-7f60-8172-8d9e0f1a2b32",
+                     *           "owner": "bob",
+                     *           "name": "erp",
+                     *           "kind": "postgresql",
+                     *           "postgresql": {
+                     *             "host": "db.example.com",
+                     *             "port": 5432,
+                     *             "database": "erp",
+                     *             "user": "quern",
+                     *             "sslMode": "verify-full"
+                     *           },
+                     *           "testedAt": "2026-11-15T11:00:00Z",
+                     *           "createdAt": "2026-11-15T11:00:00Z"
                      *         }
                      *       ]
                      *     }
@@ -12952,6 +13018,107 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ConnectionFileList"];
                 };
+            };
+        };
+    };
+    listConnectionShares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Users and groups that may use the connection. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "username": "@analysts"
+                     *       },
+                     *       {
+                     *         "username": "carol",
+                     *         "pending": true
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ConnectionShareList"];
+                };
+            };
+        };
+    };
+    shareConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "username": "bob"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewConnectionShare"];
+            };
+        };
+        responses: {
+            /** @description Shared. The body is empty. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    unshareConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The connection. */
+                connectionId: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "username": "bob"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewConnectionShare"];
+            };
+        };
+        responses: {
+            /** @description No longer shared. The body is empty. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

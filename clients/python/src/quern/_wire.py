@@ -1145,6 +1145,18 @@ class ConnectionChange(TypedDict):
     token: NotRequired[str | None]
 
 
+class ConnectionShare(TypedDict):
+    username: str
+    pending: NotRequired[bool]
+
+
+ConnectionShareList: TypeAlias = list[ConnectionShare]
+
+
+class NewConnectionShare(TypedDict):
+    username: Grantee
+
+
 class S3Settings(TypedDict):
     endpoint: str
     region: str
@@ -1677,6 +1689,7 @@ class Connection(TypedDict):
     """
 
     id: str
+    owner: NotRequired[str]
     name: str
     kind: ConnectionKind
     s3: NotRequired[S3Settings]
