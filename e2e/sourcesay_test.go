@@ -194,12 +194,11 @@ func TestSourceNoETag(t *testing.T) {
 	to, err := url.Parse(there.endpoint)
 	require.NoError(t, err)
 
-	etag := regexp.MustCompile(`(odd\.csv</Key>.*?)<ETag>[^<]*</ETag>`)
+	entry, etag := regexp.MustCompile(`(?s)<Contents>.*?</Contents>`), regexp.MustCompile(`<ETag>.*?</ETag>`)
 	store := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
 			r.Out.Host = r.In.Host // it is signed
-			r.Out.Header.Set("Accept-Encoding", "identity")
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			if !answer.Request.URL.Query().Has("list-type") {
@@ -207,7 +206,13 @@ func TestSourceNoETag(t *testing.T) {
 			}
 
 			text, err := io.ReadAll(answer.Body)
-			text = etag.ReplaceAll(text, []byte("$1"))
+			text = entry.ReplaceAllFunc(text, func(one []byte) []byte {
+				if bytes.Contains(one, []byte("odd.csv")) {
+					one = etag.ReplaceAll(one, nil)
+				}
+
+				return one
+			})
 			answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 			answer.Header.Set("Content-Length", strconv.Itoa(len(text)))
 
@@ -217,9 +222,10 @@ func TestSourceNoETag(t *testing.T) {
 	t.Cleanup(store.Close)
 
 	s := start(t, "QUERN_SOURCE_HOSTS="+strings.TrimPrefix(store.URL, "http://"))
-	there.endpoint = store.URL
+	through := *there
+	through.endpoint = store.URL
 	owner := s.newKey().token("owner")
-	o := borrowed(t, s, "owner", owner, s.connect(t, owner, "c", there), there)
+	o := borrowed(t, s, "owner", owner, s.connect(t, owner, "c", &through), there)
 	there.put("even.csv", o.numbers(3))
 	there.put("odd.csv", "n\n1000\n")
 

@@ -158,7 +158,7 @@ func sharesEnd(t *testing.T, s *service, owner, connection string, o *sourceOf) 
 	t.Helper()
 
 	// During a run, which stops before it loads another file.
-	const files = 30
+	const files = 16
 	for i := range files {
 		o.there.put(fmt.Sprintf("b/%02d.csv", i), o.numbers(2))
 	}

@@ -405,7 +405,7 @@ export const t = {
     },
     connection: {
       title: 'Add a connection',
-      lead: 'The service tries the connection before it stores it. It encrypts the secret and never shows it again. Only you can use the connection.',
+      lead: 'The service tries the connection before it stores it. It encrypts the secret and never shows it again. Only you can use the connection, and those with whom you share it.',
       kind: 'Kind',
       name: 'Name',
       endpoint: 'Endpoint',
