@@ -98,8 +98,12 @@ func TestConnectionShares(t *testing.T) {
 	// Neither changed, nor tested, nor shared by those who only use it. Others are not told that it exists.
 	for bearer, status := range map[string]int{helper: http.StatusForbidden, other: http.StatusNotFound} {
 		for _, c := range []struct{ method, path, body string }{
-			{http.MethodPatch, "", `{"name": "mine"}`}, {http.MethodDelete, "", ""}, {http.MethodPost, "/test", ""}, {http.MethodGet, "/shares", ""},
-			{http.MethodPost, "/shares", `{"username": "x"}`}, {http.MethodDelete, "/shares", `{"username": "helper"}`},
+			{http.MethodPatch, "", `{"name": "mine"}`},
+			{http.MethodDelete, "", ""},
+			{http.MethodPost, "/test", ""},
+			{http.MethodGet, "/shares", ""},
+			{http.MethodPost, "/shares", `{"username": "x"}`},
+			{http.MethodDelete, "/shares", `{"username": "helper"}`},
 		} {
 			require.Equal(t, status, call(t, c.method, at+c.path, bearer, c.body).status, c)
 		}
