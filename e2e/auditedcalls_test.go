@@ -50,11 +50,11 @@ func auditedCalls() []auditedCall {
 		},
 		{
 			request: authorizationRow{operation: "POST /connections/{connectionId}/shares", body: `{"username": "x"}`}, status: 200,
-			entries: []string{"share.grant connection"},
+			entries: []string{"share.grant connection x"},
 		},
 		{
 			request: authorizationRow{operation: "DELETE /connections/{connectionId}/shares", body: `{"username": "grantee"}`}, status: 200,
-			entries: []string{"share.revoke connection"},
+			entries: []string{"share.revoke connection grantee"},
 		},
 		{
 			request: authorizationRow{operation: "POST /sources", body: `{"name": "<new>", "connectionId": "<connection>", "namespace": "sources", "datasetName": "d", "prefix": "none/"}`}, status: 201,
