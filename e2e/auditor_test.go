@@ -48,7 +48,7 @@ func newAuditor(t *testing.T) *auditor {
 			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
 			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
 			deferred("ingestions", "UPDATE OF status"), deferred("document_records", "UPDATE"), deferred("runs", "UPDATE OF status"), deferred("conversations", "UPDATE OF title"),
-			deferred("run_feedback", "UPDATE"), deferred("remembered", "UPDATE"), deferred("verified_questions", "UPDATE"), deferred("benchmarks", "UPDATE"), deferred("statements", "UPDATE OF status"), deferred("webhooks", "UPDATE OF secret_version"), deferred("connections", "UPDATE OF name"), deferred("sources", "UPDATE OF status"), deferred("source_runs", "UPDATE"),
+			deferred("run_feedback", "UPDATE"), deferred("remembered", "UPDATE"), deferred("verified_questions", "UPDATE"), deferred("benchmarks", "UPDATE"), deferred("statements", "UPDATE OF status"), deferred("webhooks", "UPDATE OF secret_version"), deferred("connections", "UPDATE OF name"), deferred("directory_connections", "UPDATE"), deferred("sources", "UPDATE OF status"), deferred("source_runs", "UPDATE"),
 		} {
 			_, err := connection.Exec(ctx, statement)
 			require.NoError(t, err, statement)
@@ -140,7 +140,7 @@ func (a *auditor) state() map[string]string {
 			}
 		}
 
-		for _, table := range []string{"namespaces", "datasets", "definitions", "grants", "directory_grants", "idempotency", "upload_sessions", "ingestion_files", "remembered"} {
+		for _, table := range []string{"namespaces", "datasets", "definitions", "grants", "directory_grants", "directory_connections", "idempotency", "upload_sessions", "ingestion_files", "remembered"} {
 			of(table, "r::text", "true")
 		}
 
