@@ -1,5 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import { accessible, Api, expect, newPerson, signIn, store, test } from './support';
 
@@ -199,5 +203,64 @@ test('rows of a database are loaded, and a connection is tested, rekeyed and del
     await expect(page.getByRole('alert')).toContainText('The connection is deleted');
   } finally {
     sql(`DROP TABLE ${table}`);
+  }
+});
+
+/** Serves files to whoever has the token, with a certificate of its own, at the port that the service may reach. */
+async function serveFiles(token: string, files: Record<string, string>) {
+  const folder = mkdtempSync(join(tmpdir(), 'files-'));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
+  const ca = readFileSync(cert, 'utf8');
+  const server = createServer({ key: readFileSync(key), cert: ca }, (request, answer) => {
+    const content = files[(request.url ?? '').replace('/data/', '')];
+    const status = request.headers.authorization !== `Bearer ${token}` ? 401 : content === undefined ? 404 : 200;
+    answer.writeHead(status, { 'Content-Type': 'text/csv' }).end(status === 200 ? content : '');
+  });
+  rmSync(folder, { recursive: true });
+  const port = Number(setting('WEB_FILES_PORT'));
+  await new Promise<void>((listening) => server.listen(port, '127.0.0.1', listening));
+  return { ca, base: `https://127.0.0.1:${port}/data/`, close: () => new Promise((closed) => server.close(closed)) };
+}
+
+test('files behind an address are loaded, from a server with a certificate of its own', async ({ page, guard }) => {
+  guard.allow(/422/);
+  await clear('bob');
+  const files: Record<string, string> = { 'prices.csv': 'id,price\n1,5\n2,7\n', '2026/list.csv': 'id,price\n3,9\n' };
+  const server = await serveFiles('open-sesame', files);
+  try {
+    await signIn(page, 'bob', '/sources');
+    await page.getByRole('button', { name: 'Add a connection' }).click();
+    await page.getByRole('button', { name: 'HTTPS address' }).click();
+    await page.getByRole('button', { name: 'Test and save' }).click();
+    await expect(page.getByText('Fill this in.')).toHaveCount(2);
+    await fill(page, { Name: `${own}-partner`, Address: server.base });
+    await page.getByLabel('Credentials').selectOption('Token');
+    await fill(page, { Token: 'wrong', 'Certificate authority': server.ca });
+    await accessible(page, 'new connection to an address');
+    await page.getByRole('button', { name: 'Test and save' }).click();
+    await expect(page.getByRole('dialog').getByRole('alert')).toBeVisible();
+    await fill(page, { Token: 'open-sesame' });
+    await page.getByRole('button', { name: 'Test and save' }).click();
+
+    await expect(page.getByRole('dialog', { name: 'Add a source' })).toBeVisible();
+    await fill(page, { Files: 'prices.csv\n../secret.csv', Namespace: own, Dataset: 'prices' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+    await expect(page.getByRole('dialog')).toContainText('../secret.csv: ');
+    await fill(page, { Files: 'prices.csv\n2026/list.csv' });
+    await accessible(page, 'new source of addresses');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+    await expect(runs(page).first()).toContainText('2 files');
+    await expect(runs(page).first()).toContainText('3 rows');
+    await expect(about(page)).toContainText('prices.csv, 2026/list.csv');
+
+    // Only what has changed is told, because the rows stay.
+    files['prices.csv'] = 'id,price\n1,6\n';
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await expect(runs(page)).toHaveCount(2);
+    await expect(runs(page).first()).toContainText('prices.csv');
+  } finally {
+    await server.close();
   }
 });
