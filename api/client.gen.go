@@ -2629,7 +2629,7 @@ type DocumentRecord struct {
 	ID   string `json:"id"`
 	Page int32  `json:"page"`
 
-	// Row The row that it became, as in `__metadata.source`. Absent if no field has a value.
+	// Row The row that it became, as in `__metadata.source`. Absent if no field has a value, and in a dry run.
 	Row *int64 `json:"row,omitempty"`
 }
 
@@ -2663,6 +2663,15 @@ type Doubt struct {
 // `otherColumns`: the files share no column, or few, with the dataset. `notATable`: a text does not look like a table.
 // `wrappedRows`: one JSON object wraps the rows. `noRows`: the new content of a file of a source has no rows, and would replace rows.
 type DoubtCode string
+
+// DraftedDefinition A definition that a model proposes from documents. Every field comes with words of a document that state it.
+type DraftedDefinition struct {
+	DataDescription string `json:"dataDescription"`
+
+	// Quotes For each field of `schemaDefinition` the words of a document that state it.
+	Quotes           map[string]string `json:"quotes"`
+	SchemaDefinition map[string]string `json:"schemaDefinition"`
+}
 
 // ErrorCode For programs. Each code belongs to one status.
 type ErrorCode string
@@ -2974,6 +2983,9 @@ type IngestionOptionsExtract string
 type IngestionPreview struct {
 	Columns []ResultColumn `json:"columns"`
 
+	// Definition A definition that a model proposes from documents. Every field comes with words of a document that state it.
+	Definition *DraftedDefinition `json:"definition,omitempty"`
+
 	// Doubts What could be read in more than one way.
 	Doubts []Doubt `json:"doubts"`
 	Rows   []Row   `json:"rows"`
@@ -3253,7 +3265,11 @@ type NewHTTPSSettings struct {
 // NewIngestion defines model for NewIngestion.
 type NewIngestion struct {
 	// Accept Doubts that do not stop the load.
-	Accept  *AcceptedDoubts       `json:"accept,omitempty"`
+	Accept *AcceptedDoubts `json:"accept,omitempty"`
+
+	// Draft With `dryRun`, and without `options.extract`: the model proposes a definition from the first pages of the documents, which is then in `preview.definition`.
+	// Nothing is saved; `putInferDefinition` saves what a person makes of it.
+	Draft   *bool                 `json:"draft,omitempty"`
 	DryRun  *bool                 `json:"dryRun,omitempty"`
 	FileIds *[]openapi_types.UUID `json:"fileIds,omitempty"`
 
@@ -3262,8 +3278,13 @@ type NewIngestion struct {
 	Key *[]string `json:"key,omitempty"`
 
 	// Mode Add to the rows, replace them all, or merge by `key`.
-	Mode      *NewIngestionMode  `json:"mode,omitempty"`
-	Options   *IngestionOptions  `json:"options,omitempty"`
+	Mode    *NewIngestionMode `json:"mode,omitempty"`
+	Options *IngestionOptions `json:"options,omitempty"`
+
+	// Sample With `dryRun` and `extract: model`: the model reads at most so many parts of the documents, the first part of each document first. `preview` has
+	// their rows, `listDocumentRecords` their records with the fields in doubt, and a doubt says how many tokens a load would need. The answers
+	// are kept, so a load does not ask for them again. Without it a dry run sends nothing to the model.
+	Sample    *int32             `json:"sample,omitempty"`
 	SessionID openapi_types.UUID `json:"sessionId"`
 }
 
@@ -6163,7 +6184,8 @@ type ClientInterface interface {
 	//
 	// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
 	// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-	// `preview` with columns, types, sample rows and doubts.
+	// `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+	// the dry run, and `draft` lets it propose a definition.
 	//
 	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
 	// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
@@ -6180,7 +6202,8 @@ type ClientInterface interface {
 	//
 	// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
 	// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-	// `preview` with columns, types, sample rows and doubts.
+	// `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+	// the dry run, and `draft` lets it propose a definition.
 	//
 	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
 	// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
@@ -8398,7 +8421,8 @@ func (c *Client) ListIngestions(ctx context.Context, username Username, namespac
 //
 // Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
 // Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-// `preview` with columns, types, sample rows and doubts.
+// `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+// the dry run, and `draft` lets it propose a definition.
 //
 // Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
 // snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
@@ -8425,7 +8449,8 @@ func (c *Client) CreateIngestionWithBody(ctx context.Context, username Username,
 //
 // Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
 // Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-// `preview` with columns, types, sample rows and doubts.
+// `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+// the dry run, and `draft` lets it propose a definition.
 //
 // Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
 // snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
@@ -19950,7 +19975,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
 	// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-	// `preview` with columns, types, sample rows and doubts.
+	// `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+	// the dry run, and `draft` lets it propose a definition.
 	//
 	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
 	// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
@@ -19967,7 +19993,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
 	// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-	// `preview` with columns, types, sample rows and doubts.
+	// `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+	// the dry run, and `draft` lets it propose a definition.
 	//
 	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
 	// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
@@ -29902,7 +29929,8 @@ func (c *ClientWithResponses) ListIngestionsWithResponse(ctx context.Context, us
 //
 // Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
 // Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-// `preview` with columns, types, sample rows and doubts.
+// `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+// the dry run, and `draft` lets it propose a definition.
 //
 // Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
 // snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
@@ -29925,7 +29953,8 @@ func (c *ClientWithResponses) CreateIngestionWithBodyWithResponse(ctx context.Co
 //
 // Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
 // Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-// `preview` with columns, types, sample rows and doubts.
+// `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+// the dry run, and `draft` lets it propose a definition.
 //
 // Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
 // snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.

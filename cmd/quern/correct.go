@@ -93,6 +93,12 @@ func (p *program) correct(ctx context.Context, client *api.Client, at name, id u
 	}
 
 	return one(p, now, func() {
+		if now.Row == nil { // of a dry run, or without any value
+			p.out.printf("Corrected record %s. The next load of the document has it.\n", record)
+
+			return
+		}
+
 		p.out.printf("Corrected record %s. `quern ingestion reload %s %s` changes the row.\n", record, at, id)
 	}, recordColumns()...)
 }

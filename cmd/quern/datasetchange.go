@@ -62,6 +62,8 @@ func (p *program) datasetDescribe() *cobra.Command {
 		description string
 		columns     map[string]string
 		draft       bool
+		from        []string
+		file        string
 	)
 
 	command := p.onDataset("describe DATASET", "Describe a dataset and its columns", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
@@ -72,6 +74,14 @@ func (p *program) datasetDescribe() *cobra.Command {
 			}
 
 			return p.showDefinition(made)
+		}
+
+		if len(from) > 0 {
+			return p.draftFrom(ctx, client, at, from)
+		}
+
+		if file != "" {
+			return p.defineFrom(ctx, client, at, file)
 		}
 
 		found, err := api.Read[api.InferDefinition](client.GetInferDefinition(ctx, at.owner, at.namespace, at.dataset))
@@ -97,10 +107,20 @@ func (p *program) datasetDescribe() *cobra.Command {
 
 		return p.showDefinition(saved)
 	})
-	command.Long = "Describe a dataset and its columns, for people and models. Without a flag, show the descriptions."
+	command.Long = `Describe a dataset and its columns, for people and models. Without a flag, show the descriptions.
+
+--draft-from lets a language model propose the descriptions that it needs to read rows out of documents: write them to a file
+(--output json), edit the file, and send it with --file.`
+	command.Example = `  quern dataset describe shop/lines --column 'price=for one, in EUR'
+  quern dataset describe shop/lines --draft-from invoice.pdf --output json > lines.json
+  quern dataset describe shop/lines --file lines.json`
 	command.Flags().StringVar(&description, "description", "", "what the dataset is about")
 	command.Flags().StringToStringVar(&columns, "column", nil, "description of a column, as NAME=TEXT; can be repeated")
 	command.Flags().BoolVar(&draft, "draft", false, "show a draft computed from the values, and save nothing")
+	command.Flags().StringSliceVar(&from, "draft-from", nil, "show a draft that a model proposes from these documents, and save nothing; can be repeated")
+	command.Flags().StringVar(&file, "file", "", "file with the descriptions, as JSON; - for standard input")
+	command.MarkFlagsMutuallyExclusive("draft", "draft-from", "file", "description")
+	command.MarkFlagsMutuallyExclusive("draft", "draft-from", "file", "column")
 
 	return command
 }
@@ -124,7 +144,7 @@ func (p *program) showDefinition(found api.InferDefinition) error {
 
 	return one(p, found, func() {
 		if found.DataDescription == "" && len(all) == 0 {
-			p.out.printf("No descriptions yet. Use --description and --column to add them, or --draft to see a draft.\n")
+			p.out.printf("No descriptions yet. Use --description and --column to add them, or --draft or --draft-from to see a draft.\n")
 		}
 
 		p.facts(fact{"description", found.DataDescription})

@@ -81,8 +81,13 @@ func (l *loading) ingest(ctx context.Context, dryRun bool) (api.Ingestion, error
 	}
 
 	request := api.NewIngestion{SessionID: l.session, Mode: &mode, Key: givenList(l.wish.key), Options: &l.wish.options, DryRun: &dryRun}
-	if !dryRun {
+	switch {
+	case !dryRun:
 		request.Accept = l.accepted()
+	case l.wish.draft:
+		request.Draft = new(true)
+	case l.wish.sample != 0:
+		request.Sample = &l.wish.sample
 	}
 
 	for parts := []any{request, l.at.String()}; ; {
@@ -160,6 +165,10 @@ func (l *loading) failure(failed api.Ingestion) error {
 
 	l.setAside(failed)
 
+	if l.wish.draft {
+		return exitError{exitNotLoaded, strings.Replace(text, "the files were not loaded", "no definition was drafted", 1), "Nothing was saved. Describe the columns with --column, or try other documents."}
+	}
+
 	if failed.Error != nil && slices.Contains([]api.ErrorCode{api.INTERNAL, api.UNAVAILABLE, api.TIMEOUT, api.UPSTREAMUNAVAILABLE}, failed.Error.Code) {
 		return exitError{exitNotLoaded, text, "No rows were stored. The files are not the cause; give the same command again later."}
 	}
@@ -208,6 +217,10 @@ func (l *loading) preview(tried api.Ingestion) error {
 	}
 
 	if l.tell(found.Doubts); l.wish.dryRun {
+		if tried.Documents != nil && l.format == "table" {
+			l.out.printf("`quern ingestion records %s %s` shows where each field was read; --flagged, what is in doubt.\n", l.at, tried.ID)
+		}
+
 		return nil
 	}
 

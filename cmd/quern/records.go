@@ -43,11 +43,20 @@ func recordColumns() []column[api.DocumentRecord] {
 		{"record", func(r api.DocumentRecord) any { return r.ID }},
 		{"file", func(r api.DocumentRecord) any { return r.File }},
 		{"page", func(r api.DocumentRecord) any { return r.Page }},
-		{"row", func(r api.DocumentRecord) any { return r.Row }},
+		{"row", recordRow},
 		{"in doubt", func(r api.DocumentRecord) any { return doubted(r) }},
 		{"corrected", func(r api.DocumentRecord) any { return correctedFields(r) }},
 		{"fields", func(r api.DocumentRecord) any { return strings.Join(slices.Sorted(maps.Keys(r.Fields)), ", ") }},
 	}
+}
+
+// recordRow returns the row that a record became, if it became one.
+func recordRow(r api.DocumentRecord) any {
+	if r.Row == nil {
+		return ""
+	}
+
+	return *r.Row
 }
 
 // correctedFields returns the fields that a person decided, and which of them are not in the row yet.

@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -93,11 +91,7 @@ func orShow(err error, show func() error) error {
 
 // replaceSemantics sends the content of a file. The service checks it.
 func (p *program) replaceSemantics(ctx context.Context, client *api.Client, at name, file string) error {
-	content, err := os.ReadFile(file)
-	if file == "-" {
-		content, err = io.ReadAll(os.Stdin)
-	}
-
+	content, err := contentOf(file)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,12 @@ type uploadWish struct {
 	header               string
 	skipRows             int32
 	extract              string
+	sample               int32
+	draft                bool // a dry run in which a model proposes a definition
 }
+
+// parallelParts is how many parts are sent at once.
+const parallelParts = 4
 
 func (p *program) uploadCommand() *cobra.Command {
 	wish := &uploadWish{}
@@ -62,7 +67,8 @@ and more than a hundred files, the first hundred replace the rows and the others
 	flags.StringSliceVar(&wish.key, "key", nil, "merge: replace the rows that have the same values in these columns, and add the others")
 	flags.BoolVar(&wish.merge, "merge", false, "merge by the key of the dataset")
 	flags.BoolVar(&wish.dryRun, "dry-run", false, "upload the files and show how they are interpreted, but load nothing")
-	flags.IntVar(&wish.parallel, "parallel", 4, "number of parts to send in parallel")
+	flags.IntVar(&wish.parallel, "parallel", parallelParts, "number of parts to send in parallel")
+	flags.Int32Var(&wish.sample, "sample", 0, "with --dry-run and --extract model: let the model read this number of parts of the documents")
 	wish.flags(command, texts)
 	yesFlag(command, &wish.yes)
 	command.MarkFlagsMutuallyExclusive("replace", "key")
@@ -118,6 +124,10 @@ func (w *uploadWish) read(texts map[string]*string) error {
 		w.options.Extract = new(api.IngestionOptionsExtract(w.extract))
 	default:
 		return usageError{fmt.Errorf("--extract must be model, not %q", w.extract), "quern upload"}
+	}
+
+	if w.sample != 0 && (!w.dryRun || w.extract == "") {
+		return usageError{errors.New("--sample needs --dry-run and --extract model"), "quern upload"}
 	}
 
 	if w.yes {

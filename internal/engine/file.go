@@ -43,11 +43,16 @@ type Options struct {
 	Sheet      string            `json:"sheet,omitempty"`
 	NullValues []string          `json:"nullValues,omitempty"`
 	Types      map[string]string `json:"types,omitempty"`
-	Extract    string            `json:"extract,omitempty"` // ExtractModel or empty; only the parent reads it
+	Extract    string            `json:"extract,omitempty"` // ExtractModel, ExtractDefinition or empty; only the parent reads it
+	Sample     int               `json:"sample,omitempty"`  // how many parts of documents a model reads in a dry run; only the parent reads it
 }
 
-// ExtractModel says that a language model reads the rows out of documents.
-const ExtractModel = "model"
+const (
+	// ExtractModel says that a language model reads the rows out of documents.
+	ExtractModel = "model"
+	// ExtractDefinition says that a language model proposes a definition from documents.
+	ExtractDefinition = "definition"
+)
 
 // Source is a file that was mounted in the child.
 type Source struct {

@@ -243,7 +243,7 @@ func (w *working) correct(ctx context.Context) error {
 			places = append(places, "…")
 		}
 
-		if len(left) > 0 {
+		if len(left) > 0 && p.rest == nil { // the others may stand in what a sample leaves out
 			p.doubts = append(p.doubts, engine.Doubt{Message: fmt.Sprintf(
 				"Corrections of %s that were not applied: %d. Their record does not stand where it stood, or the value does not have the type of the column: %s.",
 				w.i.Files[n].Name, len(left), strings.Join(places, ", "))})

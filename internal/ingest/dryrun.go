@@ -16,7 +16,7 @@ import (
 // try converts the files of a dry run if a load would compare the rows by a key. A dataset that the load would create has no rows and no key, and
 // a dry run must not write anything about it.
 func (w *working) try(ctx context.Context, session *engine.Session, sources []engine.Source, found engine.Inspection) error {
-	w.i.Preview = &found
+	w.i.Preview = &Preview{Inspection: found}
 
 	dataset, draft, err := w.target(ctx, w.i.table())
 	if err != nil || dataset == nil || draft != nil || (!dataset.Key.Declared() && w.i.Mode != lake.Merged) {
@@ -72,7 +72,7 @@ func (w *working) doubtFailure(err error) error {
 	return nil
 }
 
-// preview ends a dry run of files. If they were converted, it tells how many rows the key would set aside.
+// preview ends a dry run of files. If they were converted, it tells how many rows the key would set aside. The records of a sample are kept.
 func (w *working) preview(ctx context.Context) error {
 	if w.outputs != nil {
 		if err := w.tryKey(ctx); err != nil {
@@ -80,9 +80,17 @@ func (w *working) preview(ctx context.Context) error {
 		}
 	}
 
+	w.i.Preview.Doubts = append(w.i.Preview.Doubts, w.sampled...)
+
 	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
 		if running, err := updateProgress(ctx, tx, w.i); err != nil || !running {
 			return running, err
+		}
+
+		if w.i.Options.Sample > 0 {
+			if err := insertPapers(ctx, tx, w.i, w.papers); err != nil {
+				return false, err
+			}
 		}
 
 		return finish(ctx, tx, w.i, Completed, nil, w.Now())

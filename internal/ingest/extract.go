@@ -11,12 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
-	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/record"
@@ -27,11 +25,8 @@ const (
 	chunkOverlap = 1200 // a record of at most this length is whole in one chunk
 	answerTokens = 8192
 	maxChunks    = 5000 // of all documents of an ingestion
-	modelWait    = 10 * time.Second
 
 	phaseReading = "reading" // documents, with a model
-	phaseModel   = "waitingForModel"
-	purposeRead  = "extract"
 )
 
 // paper is a document that a model reads.
@@ -41,6 +36,8 @@ type paper struct {
 	chunks   []record.Chunk
 	input    int64 // tokens
 	output   int64
+	guessed  tally          // what was expected of these tokens
+	rest     []record.Chunk // that the sample of a dry run leaves out
 	records  record.Records
 	anchors  []record.Anchor // of the records
 	document []byte          // SHA-256
@@ -52,21 +49,12 @@ type paper struct {
 // isExtracted reports whether a model reads the rows out of the files.
 func (i Ingestion) isExtracted() bool { return i.Options.Extract != "" }
 
-// readable returns what a model needs to read documents for a dataset, or the reason why it may not.
+// readable returns the definition that a model needs to read documents for a dataset, or the reason why it may not.
 //
 // Faults: InvalidState.
-func (g *Ingest) readable(ctx context.Context, dataset *catalog.Dataset) (model llm.Model, definition catalog.Definition, err error) {
-	if !g.Models.Configured() {
-		return model, definition, fault.New(fault.InvalidState, "No model is configured, so documents cannot be read with one. Ask the operator to set QUERN_MODELS.")
-	}
-
-	if model, err = g.Models.Choose("", ""); err != nil {
-		return model, definition, err
-	}
-
-	if dataset != nil && model.Allowed(string(dataset.Exposure)) < llm.ExposeRows {
-		return model, definition, fault.New(fault.InvalidState,
-			"The model may not see rows of this dataset, so it may not see documents either. The owner of the dataset and the operator decide with the exposure.")
+func (g *Ingest) readable(ctx context.Context, dataset *catalog.Dataset) (definition catalog.Definition, err error) {
+	if _, err = g.reader(dataset); err != nil {
+		return definition, err
 	}
 
 	if dataset != nil {
@@ -78,14 +66,14 @@ func (g *Ingest) readable(ctx context.Context, dataset *catalog.Dataset) (model 
 	}
 
 	if err == nil && len(definition.SchemaDefinition) == 0 {
-		err = fault.New(fault.InvalidState, "A model needs to know which fields to read. Name them in schemaDefinition of the definition of the dataset.")
+		err = fault.New(fault.InvalidState, "A model needs to know which fields to read. Name them in schemaDefinition of the definition of the dataset. A model can draft one from the documents, in a dry run.")
 	}
 
-	return model, definition, err
+	return definition, err
 }
 
-// extract reads the documents with a model and writes their records as delimited text, which is then loaded like any other. A dry run only
-// estimates the tokens.
+// extract reads the documents with a model and writes their records as delimited text, which is then loaded like any other. A dry run reads a
+// sample, or only estimates the tokens.
 func (w *working) extract(ctx context.Context) error {
 	w.papers, w.kinds = nil, map[string]string{}
 
@@ -94,7 +82,7 @@ func (w *working) extract(ctx context.Context) error {
 		return err
 	}
 
-	_, definition, err := w.readable(ctx, dataset)
+	definition, err := w.readable(ctx, dataset)
 	if err != nil {
 		return err
 	}
@@ -136,12 +124,15 @@ func (w *working) extract(ctx context.Context) error {
 
 	w.i.Doubts = slices.Concat(doubts, w.paperDoubts())
 
-	if w.i.DryRun {
+	switch {
+	case w.i.Options.Sample > 0:
+		w.takeSample()
+	case w.i.DryRun:
 		return w.estimate(ctx, definition, w.i.asked(fields), columns)
-	}
-
-	if err := w.settled(ctx); err != nil {
-		return err
+	default:
+		if err := w.settled(ctx); err != nil {
+			return err
+		}
 	}
 
 	for n, p := range w.papers {
@@ -153,6 +144,10 @@ func (w *working) extract(ctx context.Context) error {
 
 	if err := w.correct(ctx); err != nil {
 		return err
+	}
+
+	if w.i.Options.Sample > 0 {
+		return w.showSample(ctx, definition, w.i.asked(fields), columns)
 	}
 
 	return w.writePapers()
@@ -218,21 +213,11 @@ func (w *working) readPapers(ctx context.Context) error {
 
 // estimate ends a dry run: nothing is sent to a model, and it tells what a load would send.
 func (w *working) estimate(ctx context.Context, definition catalog.Definition, asked []record.Field, columns []engine.Column) error {
-	input, output, requests := 0, 0, 0
+	var all tally
 
 	for n, p := range w.papers {
-		for _, c := range p.chunks {
-			request, hash := requestAbout(definition.DataDescription, asked, c)
-
-			if _, isStored, err := w.storedChunk(ctx, n, hash[:]); err != nil {
-				return err
-			} else if isStored {
-				continue
-			}
-
-			requests++
-			input += record.EstimateTokens(len(request.System) + len(request.Schema.JSON) + len(request.Messages[0].Text))
-			output += record.EstimateTokens(c.Size())
+		if err := w.tally(ctx, &all, n, definition, asked, p.chunks); err != nil {
+			return err
 		}
 	}
 
@@ -242,13 +227,14 @@ func (w *working) estimate(ctx context.Context, definition catalog.Definition, a
 	}
 
 	text := fmt.Sprintf("A load sends the text of %d pages to the model %s of %s in %d requests: about %d tokens, and about %d tokens of answers. The dry run sent nothing.",
-		w.i.PagesTotal, model.Name, model.Provider, requests, input, output)
-	if requests == 0 {
+		w.i.PagesTotal, model.Name, model.Provider, all.requests, all.input, all.output)
+	if all.requests == 0 {
 		text = "A load sends nothing: the model has answered about the same text and fields before."
 	}
 
-	w.i.Preview = &engine.Inspection{Columns: columns, Rows: []map[string]any{}}
-	w.i.Preview.Doubts = slices.Concat(w.i.Doubts, []engine.Doubt{{Message: text}})
+	w.i.Preview = &Preview{Inspection: engine.Inspection{
+		Columns: columns, Rows: []map[string]any{}, Doubts: slices.Concat(w.i.Doubts, []engine.Doubt{{Message: text}}),
+	}}
 
 	return nil
 }
@@ -283,12 +269,43 @@ type chunkReader struct {
 	answers  []record.Answered
 }
 
+// tally counts requests and about how many tokens they have.
+type tally struct{ requests, input, output int64 }
+
+func (t *tally) add(request llm.Request, c record.Chunk) {
+	t.requests++
+	t.input += int64(record.EstimateTokens(len(request.System) + len(request.Schema.JSON) + len(request.Messages[0].Text)))
+	t.output += int64(record.EstimateTokens(c.Size()))
+}
+
+// tally adds the requests about chunks of a document that the model has not answered.
+func (w *working) tally(ctx context.Context, to *tally, position int, definition catalog.Definition, asked []record.Field, chunks []record.Chunk) error {
+	for _, c := range chunks {
+		request, hash := requestAbout(definition.DataDescription, asked, c)
+
+		if _, isStored, err := w.storedChunk(ctx, position, hash[:]); err != nil {
+			return err
+		} else if !isStored {
+			to.add(request, c)
+		}
+	}
+
+	return nil
+}
+
 func (r *chunkReader) read(ctx context.Context, style record.Style) (err error) {
 	before := r.i.PagesDone
 
 	for _, c := range r.chunks {
+		spent := r.input
+
 		if err := r.ask(ctx, c); err != nil {
 			return err
+		}
+
+		if r.input > spent {
+			request, _ := requestAbout(r.about, r.asked, c)
+			r.guessed.add(request, c)
 		}
 
 		r.i.PagesDone = before + c.Parts[len(c.Parts)-1].Page
@@ -352,19 +369,9 @@ func (r *chunkReader) ask(ctx context.Context, c record.Chunk) error {
 	return nil
 }
 
-// complete calls the model. If it does not answer now, the job waits and another worker continues.
+// complete returns what the model says about a chunk.
 func (r *chunkReader) complete(ctx context.Context, c record.Chunk, request llm.Request) (said chunkAnswer, err error) {
-	dataset, err := r.current(ctx, r.i.table())
-	if err != nil {
-		return said, err
-	}
-
-	// The owner may have changed the exposure since the last chunk.
-	if request.Model, _, err = r.readable(ctx, dataset); err != nil {
-		return said, err
-	}
-
-	response, err := r.Models.Complete(ctx, llm.Call{Account: r.i.Caller, Run: r.i.ID, Purpose: purposeRead}, request)
+	response, err := r.askModel(ctx, request)
 	said.Input, said.Output = response.Usage.InputTokens, response.Usage.OutputTokens
 
 	switch {
@@ -376,13 +383,6 @@ func (r *chunkReader) complete(ctx context.Context, c record.Chunk, request llm.
 		return said, nil
 	case errors.Is(err, llm.ErrTruncated):
 		return said, nil
-	case ctx.Err() == nil && (fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout)):
-		r.told = time.Time{}
-		if told := r.tell(ctx, phaseModel); told != nil {
-			return said, told
-		}
-
-		return said, job.WaitFor(err, modelWait)
 	case fault.Is(err, fault.UpstreamUnavailable):
 		return said, fault.Wrap(err, fault.UpstreamUnavailable, fmt.Sprintf("The model gave no usable answer about page %d of %s. Pages before it need not be read again: retry the ingestion.",
 			c.Parts[0].Page, r.i.Files[r.position].Name))

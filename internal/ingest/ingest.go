@@ -68,12 +68,11 @@ func New(c Config) *Ingest {
 
 // Types of other packages that callers need.
 type (
-	Doubt      = engine.Doubt
-	Format     = engine.Format
-	Inspection = engine.Inspection
-	Mode       = lake.Mode
-	Options    = engine.Options
-	Snapshot   = lake.Snapshot
+	Doubt    = engine.Doubt
+	Format   = engine.Format
+	Mode     = lake.Mode
+	Options  = engine.Options
+	Snapshot = lake.Snapshot
 )
 
 // The formats of a body, and the modes to add rows.

@@ -74,7 +74,7 @@ type Ingestion struct {
 	RowsDone, RowsSetAside int64
 	RowsReplaced           int64 // of the same origin
 
-	Preview      *engine.Inspection
+	Preview      *Preview
 	ErrorCode    string
 	ErrorMessage string
 	Snapshot     uuid.UUID
@@ -132,6 +132,8 @@ type Request struct {
 	Origin  uuid.UUID
 	Options engine.Options
 	DryRun  bool
+	Sample  int      // how many parts of documents a model reads in a dry run
+	Draft   bool     // a dry run in which a model proposes a definition
 	Accept  []string // codes of doubts that do not stop the ingestion
 	Once    auth.Once
 }
@@ -156,10 +158,8 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 		return Ingestion{}, err
 	}
 
-	if request.Options.Extract != "" {
-		if _, _, err := g.readable(ctx, &dataset); err != nil {
-			return Ingestion{}, err
-		}
+	if err := g.mayRead(ctx, dataset, &request); err != nil {
+		return Ingestion{}, err
 	}
 
 	if request.Origin == uuid.Nil {

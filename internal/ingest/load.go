@@ -53,11 +53,17 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 		}()
 	}
 
-	if body == nil && w.i.isExtracted() {
+	w.i.Preview = nil // of an earlier attempt
+
+	switch {
+	case body != nil:
+	case w.i.Options.Extract == engine.ExtractDefinition:
+		err = w.propose(ctx)
+	case w.i.isExtracted():
 		err = w.extract(ctx)
 	}
 
-	if err == nil && (!w.i.isExtracted() || !w.i.DryRun) {
+	if err == nil && w.i.Preview == nil {
 		err = w.open(ctx, body)
 	}
 

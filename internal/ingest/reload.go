@@ -101,7 +101,7 @@ func (g *Ingest) reloadable(ctx context.Context, dataset catalog.Dataset, base I
 		}
 	}
 
-	if _, _, err := g.readable(ctx, &dataset); err != nil {
+	if _, err := g.readable(ctx, &dataset); err != nil {
 		return err
 	}
 

@@ -82,6 +82,7 @@ type working struct {
 	pages [][]int64 // of the files
 
 	papers   []*paper                // the files, if a model reads them
+	sampled  []engine.Doubt          // what is told about a sample
 	kinds    map[string]string       // of the fields of papers, as far as they are known
 	contents []fileContent           // content of the files
 	columns  []lake.Column           // of the outputs

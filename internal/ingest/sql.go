@@ -147,7 +147,7 @@ func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 	}
 
 	if preview != nil {
-		i.Preview = &engine.Inspection{}
+		i.Preview = &Preview{}
 		if err := json.Unmarshal(preview, i.Preview); err != nil {
 			return i, err
 		}

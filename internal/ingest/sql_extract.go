@@ -118,7 +118,7 @@ func insertPapers(ctx context.Context, tx pgx.Tx, i Ingestion, papers []*paper) 
 				found := provenance(p.records.Fields, r, p.anchors[n])
 				fields, anchors, flagged = append(fields, asJSON(found)), append(anchors, asJSON(p.anchors[n])), append(flagged, isFlagged(found))
 
-				if r.IsEmpty() {
+				if r.IsEmpty() || i.DryRun {
 					rows = append(rows, 0)
 				} else {
 					row++

@@ -39,6 +39,7 @@ func (h handlers) CreateIngestion(ctx context.Context, request api.CreateIngesti
 		want.Options = readOptions(*request.Body.Options)
 	}
 
+	want.Sample, want.Draft = int(value(request.Body.Sample)), value(request.Body.Draft)
 	want.Accept = codes(request.Body.Accept)
 
 	made, err := h.ingest.Create(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, request.DatasetName), want)
@@ -276,7 +277,7 @@ func showDocuments(files []ingest.File) *[]api.ReadDocument {
 	return &read
 }
 
-func showPreview(found ingest.Inspection) *api.IngestionPreview {
+func showPreview(found ingest.Preview) *api.IngestionPreview {
 	preview := &api.IngestionPreview{
 		Columns: make([]api.ResultColumn, len(found.Columns)), Rows: make([]api.Row, len(found.Rows)), Doubts: showDoubts(found.Doubts),
 	}
@@ -287,6 +288,10 @@ func showPreview(found ingest.Inspection) *api.IngestionPreview {
 
 	for n, row := range found.Rows {
 		preview.Rows[n] = row
+	}
+
+	if d := found.Definition; d != nil {
+		preview.Definition = &api.DraftedDefinition{DataDescription: d.About, SchemaDefinition: d.Fields, Quotes: d.Quotes}
 	}
 
 	return preview

@@ -32,7 +32,9 @@ class _Answer(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked += 1
-        content = json.dumps({"records": _records(said["messages"][-1]["content"])})
+        text = said["messages"][-1]["content"]
+        drafts = "You propose the columns" in said["messages"][0]["content"]
+        content = json.dumps(_proposal(text) if drafts else {"records": _records(text)})
         body = json.dumps(
             {
                 "id": "1",
@@ -51,6 +53,13 @@ class _Answer(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         pass
+
+
+def _proposal(text: str) -> dict[str, Any]:
+    offers = _OFFER.findall(text)
+    quotes = {"item": offers[0][0], "price": offers[0][1], "stock": f"{offers[0][2]} in stock", "colour": "painted"}
+    fields = [{"name": name, "description": f"the {name}", "quote": quote} for name, quote in quotes.items()]
+    return {"about": "One offer", "fields": fields}
 
 
 def _records(text: str) -> list[dict[str, Any]]:

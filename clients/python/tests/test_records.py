@@ -85,6 +85,27 @@ def test_a_correction_stays(mine: quern.Namespace, model: Model, tmp_path: Path)
         offers.reload(load)  # its rows were replaced
 
 
+def test_a_draft_and_a_sample(mine: quern.Namespace, model: Model, tmp_path: Path) -> None:
+    (tmp_path / "tried.txt").write_text(PAGES)
+    drafted = mine.draft_definition(tmp_path / "tried.txt", "tried")
+    assert drafted["dataDescription"] == "One offer"
+    assert drafted["schemaDefinition"] == {"item": "the item", "price": "the price", "stock": "the stock"}
+    assert drafted["quotes"]["item"] == "Bolt M6"
+    assert "tried" not in [one["name"] for one in mine.datasets()]
+
+    offers = mine.create_dataset("tried", drafted["dataDescription"], drafted["schemaDefinition"])
+    asked = model.asked
+    tried = mine.upload(tmp_path / "tried.txt", "tried", options={"extract": "model"}, dry_run=True, sample=1)
+    assert (tried.rows, model.asked) == (0, asked + 1) and "read 1 of 1 parts" in str(tried)
+    (record,) = offers.records(tried, flagged=True)
+    assert (record.row, record.doubted[0].said) == (None, "1.80 EUR")
+    record.correct("price", "1.50")
+    load = mine.upload(tmp_path / "tried.txt", "tried", options={"extract": "model"})
+    assert (load.rows, model.asked, list(offers.records(load, flagged=True))) == (3, asked + 1, [])
+    with pytest.raises(quern.ValidationFailed):
+        mine.upload(tmp_path / "tried.txt", "tried", sample=1)
+
+
 def test_others_cannot_correct(mine: quern.Namespace, modelled: Service, tmp_path: Path) -> None:
     offers, load = loaded(mine, "refused", tmp_path)
     with quern.connect(modelled.url, modelled.token("bob")) as bob:

@@ -1113,7 +1113,8 @@ export interface paths {
          * Load uploaded files into a dataset
          * @description Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
          *     Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
-         *     `preview` with columns, types, sample rows and doubts.
+         *     `preview` with columns, types, sample rows and doubts. Of documents that a model is to read, `sample` says how many parts it reads in
+         *     the dry run, and `draft` lets it propose a definition.
          *
          *     Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
          *     snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
@@ -4041,6 +4042,19 @@ export interface components {
             options?: components["schemas"]["IngestionOptions"] | null;
             /** @default false */
             dryRun?: boolean | null;
+            /**
+             * Format: int32
+             * @description With `dryRun` and `extract: model`: the model reads at most so many parts of the documents, the first part of each document first. `preview` has
+             *     their rows, `listDocumentRecords` their records with the fields in doubt, and a doubt says how many tokens a load would need. The answers
+             *     are kept, so a load does not ask for them again. Without it a dry run sends nothing to the model.
+             */
+            sample?: number | null;
+            /**
+             * @description With `dryRun`, and without `options.extract`: the model proposes a definition from the first pages of the documents, which is then in `preview.definition`.
+             *     Nothing is saved; `putInferDefinition` saves what a person makes of it.
+             * @default false
+             */
+            draft?: boolean | null;
             accept?: components["schemas"]["AcceptedDoubts"];
         };
         /** @description Doubts that do not stop the load. */
@@ -4155,7 +4169,7 @@ export interface components {
             file: string;
             /**
              * Format: int64
-             * @description The row that it became, as in `__metadata.source`. Absent if no field has a value.
+             * @description The row that it became, as in `__metadata.source`. Absent if no field has a value, and in a dry run.
              */
             row?: number;
             /** Format: int32 */
@@ -4222,6 +4236,18 @@ export interface components {
             rows: components["schemas"]["Row"][];
             /** @description What could be read in more than one way. */
             doubts: components["schemas"]["Doubt"][];
+            definition?: components["schemas"]["DraftedDefinition"];
+        };
+        /** @description A definition that a model proposes from documents. Every field comes with words of a document that state it. */
+        DraftedDefinition: {
+            dataDescription: string;
+            schemaDefinition: {
+                [key: string]: string;
+            };
+            /** @description For each field of `schemaDefinition` the words of a document that state it. */
+            quotes: {
+                [key: string]: string;
+            };
         };
         Doubt: {
             column?: string;

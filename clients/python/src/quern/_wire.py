@@ -521,6 +521,16 @@ class DocumentPage(TypedDict):
     text: str
 
 
+class DraftedDefinition(TypedDict):
+    """
+    A definition that a model proposes from documents. Every field comes with words of a document that state it.
+    """
+
+    dataDescription: str
+    schemaDefinition: dict[str, str]
+    quotes: dict[str, str]
+
+
 class Doubt(TypedDict):
     column: NotRequired[str]
     option: NotRequired[str]
@@ -1481,6 +1491,7 @@ class IngestionPreview(TypedDict):
     columns: list[ResultColumn]
     rows: list[Row]
     doubts: list[Doubt]
+    definition: NotRequired[DraftedDefinition]
 
 
 class PrepareUpload(TypedDict):
@@ -1856,6 +1867,8 @@ class NewIngestion(TypedDict):
     key: NotRequired[list[KeyItem] | None]
     options: NotRequired[IngestionOptions | None]
     dryRun: NotRequired[bool | None]
+    sample: NotRequired[int | None]
+    draft: NotRequired[bool | None]
     accept: NotRequired[AcceptedDoubts | None]
 
 

@@ -163,6 +163,7 @@ class AsyncNamespace:
         options: Mapping[str, Any] | None = None,
         accept: Sequence[str] | str = (),
         dry_run: bool = False,
+        sample: int | None = None,
         progress: Progress = False,
         at_once: int = 4,
     ) -> Load:
@@ -171,27 +172,41 @@ class AsyncNamespace:
         ``mode`` is ``append``, ``replace`` or ``merge``. With ``merge`` a row takes the place of the rows that have the same values in
         the columns of ``key``. All files are loaded, or none. A call that was interrupted, also by the end of the
         program, continues when the same call is made again: only parts that the store lacks are sent. If something about the files
-        is doubtful, nothing is loaded and ``DoubtsWaiting`` is raised.
+        is doubtful, nothing is loaded and ``DoubtsWaiting`` is raised. With ``dry_run`` nothing is loaded; of documents that a model is to
+        read, ``sample`` then says how many parts it reads, and ``Dataset.records`` shows what it found.
         """
+        what = {"mode": mode, "dryRun": dry_run, "sample": sample}
         _files.check_name("dataset", dataset)
         _files.check_name("namespace", self.name)
         if is_frame(source):
             with tempfile.TemporaryDirectory(prefix="quern-") as folder:
                 path = Path(folder, dataset + ".parquet")
                 _tables.write_parquet(source, str(path))
-                return await self._load([path], dataset, mode, key, options, accept, dry_run, progress, at_once, resume=False)
+                return await self._load([path], dataset, what, key, options, accept, progress, at_once, resume=False)
         paths: Iterable[Any] = [source] if isinstance(source, str | os.PathLike) else source
-        return await self._load(paths, dataset, mode, key, options, accept, dry_run, progress, at_once, resume=True)
+        return await self._load(paths, dataset, what, key, options, accept, progress, at_once, resume=True)
+
+    async def draft_definition(self, source: Any, dataset: str, *, progress: Progress = False) -> _wire.DraftedDefinition:
+        """Let a model propose the descriptions that it needs to read rows out of documents, from a few of them. Nothing is saved.
+
+        ``quotes`` of the proposal has the words of a document that state each field. ``create_dataset`` and ``Dataset.define`` save what
+        you make of it.
+        """
+        _files.check_name("dataset", dataset)
+        _files.check_name("namespace", self.name)
+        paths: Iterable[Any] = [source] if isinstance(source, str | os.PathLike) else source
+        load = await self._load(paths, dataset, {"dryRun": True, "draft": True}, None, None, (), progress, 4, resume=True)
+        drafted: _wire.DraftedDefinition = (load.preview or {})["definition"]
+        return drafted
 
     async def _load(
         self,
         paths: Iterable[Any],
         dataset: str,
-        mode: str,
+        what: Mapping[str, Any],
         key: str | Sequence[str] | None,
         options: Mapping[str, Any] | None,
         accept: Sequence[str] | str,
-        dry_run: bool,
         progress: Progress,
         at_once: int,
         resume: bool,
@@ -206,7 +221,7 @@ class AsyncNamespace:
         try:
             uploader = AsyncUploader(self._http, groups[0], report, at_once)
             session = await uploader.send(resume)
-            body: dict[str, Any] = {"sessionId": session, "mode": mode, "dryRun": dry_run}
+            body: dict[str, Any] = {"sessionId": session} | {name: value for name, value in what.items() if value is not None}
             if key:
                 body["key"] = names_of(key)
             if options:
@@ -215,7 +230,7 @@ class AsyncNamespace:
                 body["accept"] = [accept] if isinstance(accept, str) else list(accept)
             path = f"/data/{self.username}/{self.name}/{dataset}/ingestions"
             load = await loaded(self._http, path, await self._http.call("POST", path, body), report)
-            if not dry_run:
+            if not what["dryRun"]:
                 uploader.forget()
             return load
         finally:
