@@ -22,35 +22,40 @@ import (
 type cluster struct {
 	*trino
 
-	s *service
+	s              *service
+	listen, secret string // of the catalog of the service
 }
 
 // startOnTrino starts a service whose datasets can be on Trino.
 func startOnTrino(t *testing.T, settings ...string) *cluster {
 	t.Helper()
 
-	name := "quern_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	listen, secret := freeAddress(t), strings.Repeat("s", 40)
+	c := &cluster{trino: &trino{t: t, catalog: "quern_" + strings.ReplaceAll(uuid.NewString(), "-", "")}, listen: freeAddress(t), secret: strings.Repeat("s", 40)}
+	c.create()
+	t.Cleanup(func() { c.query("DROP CATALOG " + c.catalog) })
 
-	c := &cluster{trino: &trino{t: t, catalog: name}}
-	c.query("CREATE CATALOG " + name + " USING iceberg WITH (" + strings.Join([]string{
-		property("iceberg.catalog.type", "rest"), property("iceberg.rest-catalog.uri", "http://"+listen),
-		property("iceberg.rest-catalog.security", "OAUTH2"), property("iceberg.rest-catalog.oauth2.token", secret),
+	c.s = start(t, append([]string{
+		"QUERN_CATALOG_LISTEN=" + c.listen, "QUERN_CATALOG_SECRET=" + c.secret, "QUERN_TRINO_URL=" + stack.Env(t, "QUERN_TEST_TRINO_URL"),
+		"QUERN_TRINO_CATALOG=" + c.catalog, "QUERN_TRINO_MEMORY=512MiB", "QUERN_TRINO_TIMEOUT=20s",
+	}, settings...)...)
+
+	return c
+}
+
+// create creates the catalog. A coordinator forgets it when it ends.
+func (c *cluster) create() {
+	c.t.Helper()
+
+	c.query("CREATE CATALOG " + c.catalog + " USING iceberg WITH (" + strings.Join([]string{
+		property("iceberg.catalog.type", "rest"), property("iceberg.rest-catalog.uri", "http://"+c.listen),
+		property("iceberg.rest-catalog.security", "OAUTH2"), property("iceberg.rest-catalog.oauth2.token", c.secret),
 		property("iceberg.rest-catalog.oauth2.token-refresh-enabled", "false"), property("iceberg.rest-catalog.session", "USER"),
 		property("iceberg.rest-catalog.session-timeout", "1m"), property("iceberg.rest-catalog.view-endpoints-enabled", "false"),
 		property("iceberg.security", "read_only"), property("iceberg.metadata-cache.enabled", "false"),
 		property("fs.native-s3.enabled", "true"), property("s3.path-style-access", "true"),
-		property("s3.endpoint", stack.Env(t, "QUERN_TEST_S3_ENDPOINT")), property("s3.region", stack.Env(t, "QUERN_TEST_S3_REGION")),
-		property("s3.aws-access-key", stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY")), property("s3.aws-secret-key", stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")),
+		property("s3.endpoint", stack.Env(c.t, "QUERN_TEST_S3_ENDPOINT")), property("s3.region", stack.Env(c.t, "QUERN_TEST_S3_REGION")),
+		property("s3.aws-access-key", stack.Env(c.t, "QUERN_TEST_S3_ACCESS_KEY")), property("s3.aws-secret-key", stack.Env(c.t, "QUERN_TEST_S3_SECRET_KEY")),
 	}, ", ") + ")")
-	t.Cleanup(func() { c.query("DROP CATALOG " + name) })
-
-	c.s = start(t, append([]string{
-		"QUERN_CATALOG_LISTEN=" + listen, "QUERN_CATALOG_SECRET=" + secret, "QUERN_TRINO_URL=" + stack.Env(t, "QUERN_TEST_TRINO_URL"),
-		"QUERN_TRINO_CATALOG=" + name, "QUERN_TRINO_MEMORY=512MiB", "QUERN_TRINO_TIMEOUT=20s",
-	}, settings...)...)
-
-	return c
 }
 
 // on sets the engine of a dataset.

@@ -96,6 +96,10 @@ func (a *App) credentials() auth.Credentials {
 func (a *App) catalog() catalog.Catalog {
 	c := catalog.Catalog{DB: a.db, Now: time.Now, DeleteGrace: a.config.Data.DeleteGrace, Refused: a.observed.refused}
 
+	if a.config.Trino.URL != "" {
+		c.TrinoThreshold = int64(a.config.Trino.Threshold)
+	}
+
 	for _, p := range a.config.Model.Providers {
 		if said := catalog.Exposure(p.Exposure); !p.Local && (c.Exposure == "" || said.Less(c.Exposure)) {
 			c.Exposure = said

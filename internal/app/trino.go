@@ -36,7 +36,7 @@ func (a *App) newCluster() (*query.Cluster, error) {
 		return nil, err
 	}
 
-	return &query.Cluster{Trino: client, Schemas: a.schemas()}, nil
+	return &query.Cluster{Trino: client, Schemas: a.schemas(), MaxRunning: c.Trino.MaxRunning}, nil
 }
 
 // schemas returns the store of the schemas, one for each statement on Trino.

@@ -23,6 +23,9 @@ type Catalog struct {
 
 	Exposure Exposure // exposure of datasets whose owner has set none; "" means the strictest
 
+	// TrinoThreshold is the size of the data files, in bytes, beyond which Trino reads a dataset; 0 means that only the operator decides.
+	TrinoThreshold int64
+
 	// Refused is called when a limit of an account refuses something. nil means that nobody observes.
 	Refused func(kind Kind)
 }

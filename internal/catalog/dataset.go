@@ -384,17 +384,22 @@ func (c Catalog) ClearTx(ctx context.Context, tx postgres.Tx, who auth.Principal
 	return c.withDefinition(ctx, tx, found)
 }
 
-// Content is the columns, the row count and the snapshot of a dataset.
+// Content is the columns, the size and the snapshot of a dataset.
 type Content struct {
-	Columns  []Column
-	Rows     int64
-	Snapshot uuid.UUID
+	Columns            []Column
+	Rows               int64
+	Bytes, BytesBefore int64 // of its data files, now and in the snapshot before
+	Snapshot           uuid.UUID
 }
 
 // SetContentTx records a new snapshot of a dataset. It returns false if the dataset was cleared, deleted or restored
 // after d was read, that is, if its epoch is no longer that of d, or if its key has other columns than that of d.
 func (c Catalog) SetContentTx(ctx context.Context, tx postgres.Tx, d Dataset, content Content) (bool, error) {
 	if fits, err := updateContent(ctx, tx, d, content, c.now()); err != nil || !fits {
+		return false, err
+	}
+
+	if err := c.crossTx(ctx, tx, d, content); err != nil {
 		return false, err
 	}
 

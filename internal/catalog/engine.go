@@ -50,16 +50,30 @@ func (c Catalog) SetEngine(ctx context.Context, at Path, engine Engine) error {
 			return err
 		}
 
-		changed, err := updateEngine(ctx, tx, *found, engine)
-		if err != nil || !changed {
-			return err
-		}
-
-		entry := c.byOperator(*found, "dataset.engine")
-		entry.Detail = string(engine)
-
-		return audit.WriteTx(ctx, tx, entry)
+		return c.setEngineTx(ctx, tx, *found, engine, string(engine))
 	})
+}
+
+func (c Catalog) setEngineTx(ctx context.Context, tx postgres.Tx, d Dataset, engine Engine, detail string) error {
+	isChanged, err := updateEngine(ctx, tx, d, engine)
+	if err != nil || !isChanged {
+		return err
+	}
+
+	entry := c.byOperator(d, "dataset.engine")
+	entry.Detail = detail
+
+	return audit.WriteTx(ctx, tx, entry)
+}
+
+// crossTx makes Trino read a dataset whose data files have grown beyond the threshold. Only the snapshot that crosses it does so: an operator
+// who then chooses DuckDB is not overruled by the next one.
+func (c Catalog) crossTx(ctx context.Context, tx postgres.Tx, d Dataset, content Content) error {
+	if c.TrinoThreshold == 0 || content.Bytes <= c.TrinoThreshold || content.BytesBefore > c.TrinoThreshold {
+		return nil
+	}
+
+	return c.setEngineTx(ctx, tx, d, Trino, fmt.Sprintf("%s: its data files have %d bytes, more than QUERN_TRINO_THRESHOLD", Trino, content.Bytes))
 }
 
 // OnTrino returns the addresses of the datasets whose engine is Trino.

@@ -239,6 +239,10 @@ type Trino struct {
 	Catalog string `env:"CATALOG" default:"quern" format:"word" help:"Name of the catalog in Trino: quern, or quern_ and 32 hexadecimal digits."`
 	Memory  Bytes  `env:"MEMORY" default:"4GiB" min:"16MiB" max:"1048576GiB" help:"Memory that one statement may use on all workers together."`
 	Scan    Bytes  `env:"SCAN" default:"1024GiB" min:"1MiB" max:"1048576GiB" help:"Bytes that one statement may read from the object store."`
+
+	Threshold Bytes `env:"THRESHOLD" min:"1KiB" max:"1048576GiB" help:"Size of its data files beyond which Trino reads a dataset. The change is made once, when a snapshot crosses the threshold, and is in the audit of the owner. Empty: only quernd engine set decides."`
+
+	MaxRunning int `env:"MAX_RUNNING" default:"16" min:"1" max:"10000" help:"Statements that this process has on Trino at once, besides those of QUERN_QUERY_MAX_RUNNING. One user gets at most half of them."`
 	Connection
 }
 

@@ -111,7 +111,7 @@ func (l *Lake) try(ctx context.Context, change Change, also func(tx postgres.Tx,
 		l.known.put(o.key, o.decoded, decoded*int64(len(o.content)))
 	}
 
-	d.made.Current = true
+	d.made.Current, d.made.BytesBefore = true, 0
 
 	return d.made.Snapshot, nil
 }

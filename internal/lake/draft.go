@@ -82,6 +82,7 @@ func (l *Lake) draft(ctx context.Context, change Change, base state, staged []St
 
 	if base.current != nil {
 		d.made.Sequence = base.current.Sequence + 1
+		d.made.BytesBefore = base.current.Bytes
 		// Clocks of replicas differ, but the time of a table must never go back.
 		d.made.CommittedAt = latest(d.made.CommittedAt, base.current.CommittedAt)
 	}

@@ -199,6 +199,7 @@ type Snapshot struct {
 	Columns     []Column
 	Rows        int64
 	Bytes       int64
+	BytesBefore int64 // of the snapshot before; known only while this one is committed
 	Files       int
 	CommittedAt time.Time
 	Current     bool

@@ -164,6 +164,32 @@ func (g *gate) await(ctx context.Context, who uuid.UUID, place chan struct{}, p 
 	return err
 }
 
+// place is the slot of a statement. Trino's work is not done in a sealed process: a cluster that hangs must not take the slots of the
+// statements that do not need it.
+type place struct {
+	who   uuid.UUID
+	waits patience
+	leave func()
+}
+
+// move frees the slot, and waits for one of another gate.
+//
+// Faults: those of enter.
+func (p *place) move(ctx context.Context, to *gate) error {
+	if p == nil { // the number of workers limits what they run
+		return nil
+	}
+
+	p.leave()
+
+	leave, err := to.enter(ctx, p.who, p.waits)
+	if err == nil {
+		p.leave = leave
+	}
+
+	return err
+}
+
 // give gives the free slots to waiting statements: each caller in turn gets one, unless it already holds its share.
 func (g *gate) give() {
 	for g.running < g.slots {

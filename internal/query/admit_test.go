@@ -25,6 +25,36 @@ func (g *gate) idle() bool {
 	return g.running == 0 && g.waiting == 0 && len(g.turns) == 0 && len(g.callers) == 0
 }
 
+// TestPlaceMoves checks that a statement that waits for another gate holds no slot of the first.
+func TestPlaceMoves(t *testing.T) {
+	t.Parallel()
+
+	here, there := newGate(1, 4, 4, time.Hour), newGate(1, 4, 4, time.Millisecond)
+	ann, bob := uuid.New(), uuid.New()
+
+	leave, err := here.enter(t.Context(), ann, briefly)
+	require.NoError(t, err)
+
+	at := &place{who: ann, waits: briefly, leave: leave}
+	require.NoError(t, at.move(t.Context(), there))
+	require.True(t, here.idle())
+	require.False(t, there.idle())
+
+	leave, err = here.enter(t.Context(), bob, briefly)
+	require.NoError(t, err)
+
+	other := &place{who: bob, waits: briefly, leave: leave}
+	require.True(t, fault.Is(other.move(t.Context(), there), fault.Unavailable), "all slots are taken")
+	require.True(t, here.idle())
+
+	other.leave()
+	at.leave()
+	require.True(t, there.idle())
+
+	require.NoError(t, (*place)(nil).move(t.Context(), there))
+	require.True(t, there.idle())
+}
+
 func TestGatePerUser(t *testing.T) {
 	t.Parallel()
 

@@ -24,8 +24,9 @@ import (
 
 // Cluster runs the statements that read a dataset whose engine is Trino.
 type Cluster struct {
-	Trino   *trino.Trino
-	Schemas icebergrest.Schemas
+	Trino      *trino.Trino
+	Schemas    icebergrest.Schemas
+	MaxRunning int // statements that run at once
 }
 
 // onTrino reports whether a statement runs on Trino: it reads at least one dataset whose engine that is.
@@ -70,6 +71,10 @@ func (r *running) onCluster(ctx context.Context, who auth.Principal, want Statem
 
 	if limits.Rows > 0 && !there.limited {
 		there.text += fmt.Sprintf(" LIMIT %d", limits.Rows+1) // one more shows that there are more
+	}
+
+	if err := r.at.move(ctx, r.there); err != nil {
+		return nil, err
 	}
 
 	if err := r.Credentials.Check(ctx, who); err != nil {
@@ -134,8 +139,7 @@ func (r *running) described(ctx context.Context, who auth.Principal, want Statem
 		return nil, refused(r.local.spelled(err), reads)
 	}
 
-	// The process is not needed while Trino works, but its place among the sealed processes is.
-	r.session.Close()
+	r.session.Close() // it is not needed while Trino works
 	r.session = nil
 
 	return began.Columns, nil
@@ -197,6 +201,10 @@ func (r *running) spool(ctx context.Context, result *Result, want Statement) err
 	defer os.Remove(path) // the sealed process has its own name for the file
 
 	if err := r.writeLines(result.Bare, path); err != nil {
+		return err
+	}
+
+	if err := r.at.move(ctx, r.gate); err != nil {
 		return err
 	}
 

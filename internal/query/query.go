@@ -59,7 +59,8 @@ type Config struct {
 type Query struct {
 	Config
 
-	gate     *gate
+	gate     *gate // of the statements in sealed processes
+	there    *gate // of those on the cluster
 	indexes  *indexes
 	profiles *lru.Cache[string, engine.Profile]
 	invalid  atomic.Int64
@@ -68,7 +69,12 @@ type Query struct {
 
 // New returns a Query.
 func New(c Config) *Query {
-	return &Query{Config: c, gate: newGate(c.MaxRunning, c.MaxPerUser, c.MaxWaiting, c.WaitTimeout), indexes: newIndexes(c.Lake), profiles: newProfiles()}
+	q := &Query{Config: c, gate: newGate(c.MaxRunning, c.MaxPerUser, c.MaxWaiting, c.WaitTimeout), indexes: newIndexes(c.Lake), profiles: newProfiles()}
+	if c.Cluster != nil {
+		q.there = newGate(c.Cluster.MaxRunning, c.MaxPerUser, c.MaxWaiting, c.WaitTimeout)
+	}
+
+	return q
 }
 
 // Types of the engine that callers of this package need.
@@ -168,10 +174,12 @@ func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, r
 		return nil, err
 	}
 
+	at := &place{who: who.Account, waits: waits, leave: leave}
+
 	ctx, unwatch := q.watch(ctx, who)
 	end := func() {
 		unwatch()
-		leave()
+		at.leave()
 	}
 
 	session, err := q.Engine.Open(ctx, q.Timeout)
@@ -181,7 +189,7 @@ func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, r
 		return nil, err
 	}
 
-	r := &running{Query: q, session: session, leave: end, began: began, span: spanned}
+	r := &running{Query: q, session: session, at: at, leave: end, began: began, span: spanned}
 	r.meter(who.Account)
 
 	var result *Result
@@ -239,6 +247,7 @@ type running struct {
 	*Query
 
 	session  *engine.Session
+	at       *place // nil for the work of workers
 	leave    func()
 	releases []func()
 	count    func() // counts the statement as usage of the caller; for the first call only

@@ -2,7 +2,8 @@ package query
 
 // Stats holds counters since New and current numbers of statements.
 type Stats struct {
-	Running, Waiting, Slots           int64 // now
+	Running, Waiting, Slots           int64 // now, in sealed processes
+	OnTrino                           int64 // now
 	RefusedFull, RefusedUser, Invalid int64 // since New
 	Rows                              int64 // since New
 }
@@ -10,6 +11,13 @@ type Stats struct {
 // Stats returns the current statistics.
 func (q *Query) Stats() Stats {
 	s := q.gate.stats()
+	if q.there != nil {
+		there := q.there.stats()
+		s.OnTrino = there.Running
+		s.RefusedFull += there.RefusedFull
+		s.RefusedUser += there.RefusedUser
+	}
+
 	s.Invalid, s.Rows = q.invalid.Load(), q.given.Load()
 
 	return s

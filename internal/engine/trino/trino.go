@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -61,6 +62,8 @@ const (
 	maxPage = 256 << 20
 
 	cancelTime = 5 * time.Second
+
+	workersWait = "5s" // how long a statement waits for the first worker
 )
 
 // Run starts a statement and waits until its columns are known. The caller closes the result.
@@ -112,6 +115,7 @@ func (t *Trino) header(s Statement) http.Header {
 		"query_max_run_time=" + strconv.FormatInt(max(1, s.Timeout.Milliseconds()), 10) + "ms",
 		"query_max_total_memory=" + strconv.FormatInt(t.config.Memory, 10) + "B",
 		"query_max_scan_physical_bytes=" + strconv.FormatInt(t.config.Scan, 10) + "B",
+		"required_workers_max_wait_time=" + workersWait, // else a cluster without workers lets it wait for minutes
 	}
 
 	return http.Header{
@@ -181,7 +185,7 @@ func (r *Result) try(method, address, body string) (found page, again bool, err 
 
 	answer, err := r.trino.config.Client.Do(request)
 	if err != nil {
-		return found, method == http.MethodGet, errors.New("no answer") // the error has the address of the statement
+		return found, mayRepeat(method, err), errors.New("no answer") // the error has the address of the statement
 	}
 	defer answer.Body.Close()
 
@@ -189,7 +193,7 @@ func (r *Result) try(method, address, body string) (found page, again bool, err 
 
 	switch {
 	case err != nil:
-		return found, method == http.MethodGet, errors.New("the answer breaks off")
+		return found, mayRepeat(method, err), errors.New("the answer breaks off")
 	case answer.StatusCode == http.StatusBadGateway || answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusGatewayTimeout:
 		return found, true, fmt.Errorf("status %d", answer.StatusCode)
 	case answer.StatusCode != http.StatusOK:
@@ -202,6 +206,10 @@ func (r *Result) try(method, address, body string) (found page, again bool, err 
 
 	return found, false, decoder.Decode(&found)
 }
+
+// mayRepeat reports whether a request that failed is sent again. Trino answers within a second, also if it has no rows yet: a coordinator
+// that let a request time out hangs, and would only keep the statement waiting.
+func mayRepeat(method string, err error) bool { return method == http.MethodGet && !os.IsTimeout(err) }
 
 // take takes over an answer. The address of the next one must be that of the cluster: the token is sent there.
 func (r *Result) take(found page) error {

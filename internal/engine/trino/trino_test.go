@@ -62,6 +62,12 @@ func (o *other) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	page := o.pages[0]
 	o.pages = o.pages[1:]
 
+	if page == "nothing" {
+		<-r.Context().Done()
+
+		return
+	}
+
 	if status := 0; strings.HasPrefix(page, "status ") {
 		_, _ = fmt.Sscanf(page, "status %d", &status)
 		w.WriteHeader(status)
@@ -200,6 +206,21 @@ func TestNobodyAnswers(t *testing.T) {
 	_, _, err := all(t.Context(), of, Statement{})
 	require.True(t, fault.Is(err, fault.Unavailable), err)
 	require.NotContains(t, err.Error(), "127.0.0.1")
+}
+
+// TestCoordinatorHangs checks that a request without an answer is not sent again: the statement would only wait longer.
+func TestCoordinatorHangs(t *testing.T) {
+	t.Parallel()
+
+	o, of := newOther(t, first, "nothing")
+
+	_, _, err := all(t.Context(), of, Statement{})
+	require.True(t, fault.Is(err, fault.Unavailable), err)
+
+	o.Lock()
+	defer o.Unlock()
+
+	require.Equal(t, []string{"POST /v1/statement ", "GET /v1/1 ", "DELETE /v1/1 "}, o.asked)
 }
 
 func TestCells(t *testing.T) {
