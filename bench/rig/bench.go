@@ -13,6 +13,9 @@ type Measure struct {
 	Goal float64
 	Run  func(ctx context.Context, b *Bench) ([]Result, error) // returns the same names in the same order each time
 	Twin func(ctx context.Context) error                       // what the process of the bare twin does; nil if there is none
+
+	// ByName is what a measure needs that the stack starts only by name. Such a measure runs only if it is named.
+	ByName string
 }
 
 type Result struct {
@@ -50,6 +53,11 @@ type Bench struct {
 	Streams  int // streams on one replica
 	Sourced  int // rows of a table of another database
 	Listed   int // files of a bucket of a source
+
+	Files     int   // files of one ingestion
+	FileSize  int64 // of each, in bytes
+	Cluster   int   // rows of a dataset on Trino
+	Clustered int   // rounds of a statement on Trino
 }
 
 const Longest = 20 * time.Minute // limit for one measure
