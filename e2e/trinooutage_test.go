@@ -324,7 +324,7 @@ func (o *clusterOutage) coordinatorKilled() {
 	o.up()
 	o.create()
 	o.awaitUp()
-	require.Equal(o.t, [][]any{{o.joinedCount}}, o.there.result(o.joined, "").rows())
+	require.Equal(o.t, [][]any{{float64(outageRows * outageRows)}}, o.there.result("SELECT count(*) AS n FROM orders a, orders b", "").rows())
 }
 
 // signal sends a signal to a process of the cluster and its children.
