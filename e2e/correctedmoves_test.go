@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +54,7 @@ func (o *sourceOf) loads(besides ...string) ingestion {
 	return o.last(besides...)
 }
 
-// last returns the last ingestion but those.
+// last returns the newest ingestion that is not in the list.
 func (o *sourceOf) last(besides ...string) ingestion {
 	o.t.Helper()
 
@@ -62,7 +63,7 @@ func (o *sourceOf) last(besides ...string) ingestion {
 	o.call(http.MethodGet, "/ingestions?limit=20", "").json(o.t, &list)
 
 	for _, one := range list.Data {
-		if !strings.Contains(strings.Join(besides, " "), one.ID) {
+		if !slices.Contains(besides, one.ID) {
 			return one
 		}
 	}
@@ -113,7 +114,7 @@ func TestSourceOfDocuments(t *testing.T) {
 	racesSource(t, o, again)
 }
 
-// racesSource reloads what the source has loaded while the source reads other content.
+// racesSource reloads the rows of the source while the source reads other content.
 func racesSource(t *testing.T, o *sourceOf, last ingestion) {
 	t.Helper()
 

@@ -13,7 +13,8 @@ import (
 	"quern.dev/quern/internal/engine/document/paper"
 )
 
-// proposesOffers proposes fields of offers. Two of them may not be shown: no words state one, and the other has no name of a column.
+// proposesOffers is a model that proposes fields of offers. The service must leave out two of them: no words state the first, and no column can have the name
+// of the second.
 func proposesOffers(conversation) any {
 	field := func(name, description, quote string) map[string]any {
 		return map[string]any{"name": name, "description": description, "quote": quote}
@@ -63,7 +64,7 @@ func TestDefinitionDrafted(t *testing.T) {
 	require.Len(t, d.offered(), 4)
 }
 
-// refusesDrafts checks what may not be asked, and that the exposure holds for drafts as for loads.
+// refusesDrafts checks that the service refuses contradictory requests, and a draft for a dataset whose rows the model may not see.
 func refusesDrafts(t *testing.T, d *filled) {
 	t.Helper()
 

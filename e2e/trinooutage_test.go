@@ -36,7 +36,7 @@ const (
 // isActive are the states of a statement that uses the cluster.
 func isActive() []string { return []string{"QUEUED", "PLANNING", "STARTING", "RUNNING", "FINISHING"} }
 
-// clusterOutage is a service behind whose back the cluster fails.
+// clusterOutage is a service and a cluster whose parts the test stops.
 type clusterOutage struct {
 	*cluster
 
@@ -158,7 +158,7 @@ func TestTrinoOutage(t *testing.T) { //nolint:paralleltest // as above
 	o.coordinatorKilled()
 }
 
-// slow checks that a coordinator that takes its time for each answer is used.
+// slow checks that statements succeed although the coordinator delays each answer.
 func (o *clusterOutage) slow() {
 	o.between.set(behaviour{delay: outageTimeout / 10})
 	require.Equal(o.t, [][]any{{float64(outageRows)}}, o.there.result("SELECT count(*) AS n FROM orders", "").rows())
@@ -219,7 +219,7 @@ func (o *clusterOutage) later() {
 	require.EqualValues(o.t, outageRows, long.pieces().Data[0].Rows)
 }
 
-// hangs stops the coordinator itself while statements run, one of which is given up.
+// hangs suspends the coordinator while two statements run. The client of one of them leaves.
 func (o *clusterOutage) hangs() {
 	answered := o.begin(o.full)
 
@@ -248,7 +248,7 @@ func (o *clusterOutage) hangs() {
 	o.awaitIdle()
 }
 
-// serviceKilled checks that a statement ends at its limit if nobody is left to end it.
+// serviceKilled checks that the cluster ends a statement at its time limit after the service has died.
 func (o *clusterOutage) serviceKilled() {
 	answered := o.begin(o.full)
 	o.s.kill()

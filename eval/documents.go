@@ -40,7 +40,7 @@ func measureDocuments(ctx context.Context, o options) error {
 
 	begin, figures := time.Now(), documents.NewFigures()
 
-	// Documents of one kind, layout and language are loaded together.
+	// One ingestion loads the documents that have the same kind, layout and language.
 	for from, to := 0, 0; from < len(corpus); from = to {
 		for to < len(corpus) && corpus[to].Group() == corpus[from].Group() {
 			to++

@@ -88,7 +88,7 @@ func Many(ctx context.Context, b *rig.Bench) ([]rig.Result, error) {
 	return results, nil
 }
 
-// work is what processes have done.
+// work measures how long a load takes, and the processor time of its processes.
 type work struct {
 	pids       []int
 	took, used time.Duration // used is the time of the processors

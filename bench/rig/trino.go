@@ -65,10 +65,10 @@ func NewCluster(ctx context.Context) (*Cluster, error) {
 	})
 }
 
-// Settings are those of a service whose datasets can be on the cluster.
+// Settings returns the settings of a service that uses the cluster.
 func (c *Cluster) Settings() []string { return c.settings }
 
-// Read creates the catalog that reads the database of the service without the service.
+// Read creates a catalog in Trino that reads the tables directly from the service's database and object store.
 func (c *Cluster) Read(ctx context.Context, s *Service) error {
 	database, err := url.Parse(s.Database)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *Cluster) Drop(ctx context.Context) {
 	}
 }
 
-// Rows runs a statement with the least that its protocol needs, and returns the rows.
+// Rows runs a statement over Trino's protocol, with as few requests as the protocol allows, and returns the rows.
 func (c *Cluster) Rows(ctx context.Context, statement string) (rows [][]any, err error) {
 	method, address, body := http.MethodPost, c.URL+"/v1/statement", statement
 
@@ -158,7 +158,7 @@ func (c *Cluster) Rows(ctx context.Context, statement string) (rows [][]any, err
 	return rows, nil
 }
 
-// SetEngine chooses what reads a dataset of ada's namespace bench.
+// SetEngine sets the engine of a dataset in the namespace ada/bench.
 func (b *Bench) SetEngine(ctx context.Context, q *Quernd, dataset, engine string) error {
 	command := exec.CommandContext(ctx, b.Quernd, "engine", "set", "ada/bench/"+dataset, engine)
 	command.Env = q.environment

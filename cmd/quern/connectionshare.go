@@ -10,8 +10,8 @@ import (
 
 const connectionShareHelp = `
 
-USER is a username, also of a person who has not signed in yet, or @GROUP. Whoever may use a connection makes sources with it and
-loads what its credentials can read, but does not see the secret and cannot change the connection.`
+USER is a username or @GROUP. The user need not have signed in yet. People with a share can make sources with the connection and load
+everything that its credentials can read. They do not see the secret and cannot change the connection.`
 
 func (p *program) connectionShare() *cobra.Command {
 	command := p.act("share NAME USER", "Let a user or a group use a connection", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {

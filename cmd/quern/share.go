@@ -21,7 +21,7 @@ func sharedName(text string) (name, error) {
 const shareHelp = `
 
 TARGET is NAMESPACE, which covers every dataset in it, present and future, or NAMESPACE/DATASET.
-USER is a username, also of a person who has not signed in yet, or @GROUP.`
+USER is a username or @GROUP. The user need not have signed in yet.`
 
 func (p *program) shareCommand() *cobra.Command {
 	var role string

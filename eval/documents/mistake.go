@@ -27,7 +27,7 @@ func Mistakes() []Mistake {
 	return []Mistake{WrongValue, OtherRecord, Invented, WrongPage, WrongUnit, WrongType}
 }
 
-// plant is a place for a mistake.
+// plant describes the field in which a mistake is made.
 type plant struct {
 	model    *Model
 	document *Document

@@ -32,12 +32,12 @@ type Model struct {
 	strange []string            // texts that no document has
 }
 
-// NewModel returns a model that makes a mistake in one of so many claims; none if it is 0.
+// NewModel returns a model that makes a mistake in one of every `every` claims. With 0 it makes no mistakes.
 func NewModel(corpus []*Document, seed uint64, every int, mistakes ...Mistake) *Model {
 	return &Model{corpus: corpus, seed: seed, every: every, mistakes: mistakes, planted: map[Key]Mistake{}, claimed: map[Key]bool{}, read: map[string][]string{}}
 }
 
-// Pages returns the text of the pages of a document as the service sent it.
+// Pages returns what the service sent to the model of a document: the text of each page.
 func (m *Model) Pages(document string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -45,7 +45,7 @@ func (m *Model) Pages(document string) []string {
 	return m.read[document]
 }
 
-// part is a part of a page that the model was sent: the bytes from and to of the text of the page.
+// part is the part of a page that a message contains: the bytes between from and to of the page's text.
 type part struct {
 	page     int
 	text     string

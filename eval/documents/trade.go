@@ -27,7 +27,7 @@ func invoices() Kind {
 	}
 }
 
-// units are the units in which goods are sold, and how they are written.
+// units returns the names of the units of goods in the language of the sheet.
 func (s *sheet) units() []string {
 	return []string{s.in("pcs", "Stk"), s.in("boxes", "Kartons"), "kg", s.in("rolls", "Rollen"), "m"}
 }
@@ -59,7 +59,7 @@ func (s *sheet) position(n int) int {
 	})
 }
 
-// letterhead sets what holds for a whole invoice.
+// letterhead sets the values that all positions of an invoice share.
 func (s *sheet) letterhead() {
 	day := s.day()
 	number := 1000 + s.number

@@ -175,8 +175,8 @@ func (a *App) registerQueryMetrics(q *query.Query) {
 	}{
 		"running": {"Statements that are running.", func(s query.Stats) int64 { return s.Running }},
 		"waiting": {"Statements that wait for a slot.", func(s query.Stats) int64 { return s.Waiting }},
-		"slots":   {"Statements that can run at the same time.", func(s query.Stats) int64 { return s.Slots }},
-		"trino":   {"Statements that are running on Trino, which need no slot.", func(s query.Stats) int64 { return s.OnTrino }},
+		"slots":   {"Statements that can run in sealed processes at the same time.", func(s query.Stats) int64 { return s.Slots }},
+		"trino":   {"Statements that are running on Trino. Their slots are QUERN_TRINO_MAX_RUNNING.", func(s query.Stats) int64 { return s.OnTrino }},
 	} {
 		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quern_query_" + name, Help: of.help},
 			func() float64 { return float64(of.read(q.Stats())) }))

@@ -48,9 +48,9 @@ type Options struct {
 }
 
 const (
-	// ExtractModel says that a language model reads the rows out of documents.
+	// ExtractModel lets a language model read the rows of documents.
 	ExtractModel = "model"
-	// ExtractDefinition says that a language model proposes a definition from documents.
+	// ExtractDefinition lets a language model propose a definition from documents.
 	ExtractDefinition = "definition"
 )
 

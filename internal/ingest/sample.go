@@ -21,7 +21,7 @@ type Preview struct {
 	Definition *record.Proposal `json:"definition,omitempty"`
 }
 
-// mayRead checks what a request wants a model to do with documents.
+// mayRead checks whether a model may do with the documents what the request asks for.
 //
 // Faults: ValidationFailed, InvalidState.
 func (g *Ingest) mayRead(ctx context.Context, dataset catalog.Dataset, request *Request) (err error) {
@@ -83,7 +83,7 @@ func lastPage(chunks []record.Chunk) int {
 	return parts[len(parts)-1].Page
 }
 
-// showSample prepares the records of a sample to be shown as they would be loaded, and tells what it took and what a load would take.
+// showSample converts the records of a sample as a load would. It adds a doubt with the tokens that the sample took and those that a load would take.
 func (w *working) showSample(ctx context.Context, definition catalog.Definition, asked []record.Field, columns []engine.Column) error {
 	var (
 		took, guessed, rest tally
@@ -129,7 +129,8 @@ func (w *working) showSample(ctx context.Context, definition catalog.Definition,
 	return err
 }
 
-// scaled corrects an estimate by what was estimated and taken before. Some providers do not tell the tokens.
+// scaled multiplies an estimate by the ratio of the tokens that the sample took to those that were estimated for it. Some providers report no tokens;
+// then the estimate stays.
 func scaled(estimate, took, guessed int64) int64 {
 	if took == 0 || guessed == 0 {
 		return estimate
@@ -143,7 +144,7 @@ const (
 	draftFiles = 8
 )
 
-// propose asks the model for a definition of the documents. Nothing is saved: a person decides what of it becomes the definition.
+// propose asks the model for a definition of the documents and puts it into the preview. Only a person saves a definition.
 func (w *working) propose(ctx context.Context) error {
 	w.papers = nil
 

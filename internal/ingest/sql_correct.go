@@ -51,7 +51,7 @@ const (
 			AND i.status IN ('completed', 'failed', 'cancelled')`
 )
 
-// lockRecord returns a record that no other transaction changes meanwhile.
+// lockRecord returns a record and locks it. Other transactions that change the record wait until this one ends.
 //
 // Faults: NotFound.
 func lockRecord(ctx context.Context, tx pgx.Tx, i Ingestion, of Place) (r storedRecord, err error) {

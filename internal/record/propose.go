@@ -43,7 +43,7 @@ For each field give:
 const ProposeSchema = `{"type":"object","properties":{"about":{"type":"string"},"fields":{"type":"array","items":{"type":"object","properties":{` +
 	`"name":{"type":"string"},"description":{"type":"string"},"quote":{"type":"string"}},"required":["name","description","quote"]}}},"required":["about","fields"]}`
 
-// ProposePrompt returns the message with the beginnings of documents. The mark delimits the texts and does not occur in them.
+// ProposePrompt returns the message that shows the model the beginnings of documents. A mark that occurs in none of the texts separates them.
 func ProposePrompt(documents []Chunk) string {
 	var text strings.Builder
 
@@ -74,8 +74,8 @@ func markFor(chunks ...Chunk) string {
 
 var errProposal = errors.New("the proposal of the model is not as the schema says")
 
-// ReadProposal returns what of an answer can be shown to a person: fields with a name that a column can have, which are stated by words of the
-// documents.
+// ReadProposal returns the part of an answer that a person may see. It leaves out fields whose name no column can have, and fields that no words of
+// the documents state.
 func ReadProposal(documents []Chunk, answer string) (Proposal, error) {
 	var said struct {
 		About  string `json:"about"`
@@ -115,7 +115,7 @@ func ReadProposal(documents []Chunk, answer string) (Proposal, error) {
 // Names returns the names of the fields in order.
 func (p Proposal) Names() []string { return slices.Sorted(maps.Keys(p.Fields)) }
 
-// fieldName returns a name in lower case of letters, digits and underscores, "" if there is none.
+// fieldName turns a text into the name of a field: lower-case letters, digits and underscores. It returns "" for a text that cannot be a name.
 func fieldName(text string) string {
 	var name strings.Builder
 
@@ -138,7 +138,7 @@ func fieldName(text string) string {
 	return trimmed
 }
 
-// plain returns a text as one line without control characters, of at most so many characters.
+// plain returns the text in one line without control characters, and cuts it after `most` characters.
 func plain(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

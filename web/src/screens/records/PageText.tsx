@@ -27,7 +27,7 @@ export function PageText({ at, load, record, field, className }: { at: Ref; load
   const shown = pages.find((one) => one.page === wanted) ?? pages[0];
   const place = field?.from !== undefined && field.to !== undefined && field.page === shown?.page ? { from: field.from, to: field.to } : undefined;
 
-  // Only the box scrolls: the field that was chosen stays where it is.
+  // Scrolls the box and not the page, so that the chosen field stays where the reader clicked it.
   useLayoutEffect(() => {
     if (!box.current) return;
     box.current.scrollTop = mark.current ? mark.current.offsetTop - box.current.clientHeight / 3 : 0;

@@ -7,7 +7,7 @@ export function onArrows(event: KeyboardEvent<HTMLElement>): void {
   if (at < 0 || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
   const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
   if (next === undefined) return;
-  // The page must not scroll, also at the ends of the list.
+  // Otherwise the browser scrolls the page, also when the list has no further choice.
   event.preventDefault();
   all[next]?.focus();
   all[next]?.click();
