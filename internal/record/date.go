@@ -11,17 +11,39 @@ import (
 var (
 	yearFirst = regexp.MustCompile(`\b([0-9]{4})([-/.])([0-9]{1,2})[-/.]([0-9]{1,2})(?:\b|T)`)
 	yearLast  = regexp.MustCompile(`\b([0-9]{1,2})([-/.])\s?([0-9]{1,2})[-/.]\s?([0-9]{4})\b`)
-	dayMonth  = regexp.MustCompile(`(?i)\b([0-9]{1,2})(?:\.|st|nd|rd|th)?[\s-]*([\pL]{3,9})\.?[\s,-]*([0-9]{4})\b`)
-	monthDay  = regexp.MustCompile(`(?i)([\pL]{3,9})\.?\s+([0-9]{1,2})(?:\.|st|nd|rd|th)?,?\s+([0-9]{4})\b`)
+	dayMonth  = regexp.MustCompile(`(?i)\b([0-9]{1,2})(?:\.|st|nd|rd|th|er|º|°)?[\s-]*(?:de\s+)?([\pL]{3,10})\.?[\s,-]*(?:del?\s+)?([0-9]{4})\b`)
+	monthDay  = regexp.MustCompile(`(?i)([\pL]{3,10})\.?\s+([0-9]{1,2})(?:\.|st|nd|rd|th)?,?\s+([0-9]{4})\b`)
 	clock     = regexp.MustCompile(`\b([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?\b`)
 	half      = regexp.MustCompile(`(?i)[0-9]\s*[ap]\.?m\b`)
 )
 
-var months = map[string]time.Month{ //nolint:gochecknoglobals // a table
-	"january": 1, "jan": 1, "januar": 1, "jänner": 1, "february": 2, "feb": 2, "februar": 2, "march": 3, "mar": 3, "märz": 3, "mrz": 3, "mär": 3,
-	"april": 4, "apr": 4, "may": 5, "mai": 5, "june": 6, "jun": 6, "juni": 6, "july": 7, "jul": 7, "juli": 7, "august": 8, "aug": 8,
-	"september": 9, "sep": 9, "sept": 9, "october": 10, "oct": 10, "oktober": 10, "okt": 10, "november": 11, "nov": 11,
-	"december": 12, "dec": 12, "dezember": 12, "dez": 12,
+// months has the names and abbreviations of the months in English, German, French, Spanish, Italian, Dutch and Portuguese. No name means different months in
+// two of them.
+var months = monthsByName( //nolint:gochecknoglobals // a table
+	"january jan januar jänner jän janvier janv enero ene gennaio gen januari janeiro",
+	"february feb februar février févr fév febrero febbraio februari fevereiro fev",
+	"march mar märz mrz mär mars marzo maart mrt março",
+	"april apr avril avr abril abr aprile",
+	"may mai mayo maggio mag mei maio",
+	"june jun juni juin junio giugno giu junho",
+	"july jul juli juillet juil julio luglio lug julho",
+	"august aug août aout agosto ago augustus",
+	"september sep sept septembre septiembre settembre setembro",
+	"october oct oktober okt octobre octubre ottobre ott outubro",
+	"november nov novembre noviembre novembro",
+	"december dec dezember dez décembre déc diciembre dic dicembre dezembro",
+)
+
+func monthsByName(names ...string) map[string]time.Month {
+	months := map[string]time.Month{}
+
+	for n, list := range names {
+		for name := range strings.FieldsSeq(list) {
+			months[name] = time.Month(n + 1)
+		}
+	}
+
+	return months
 }
 
 // day is a date in a text with its readings as ISO dates, at most one for each order.
