@@ -167,7 +167,7 @@ fuzz: ## Fuzz all targets for FUZZ_TIME seconds in total (default 60); FUZZ_GUID
 	done
 
 .PHONY: bench
-bench: ## Measure performance next to a minimal program for comparison, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|ingest-many|append|merge|commit|compacted|result|query|query-small|query-parallel|query-cold|query-many|wide|python|link|ask|context|growth|planner|verified|streams|runs|a2a|mcp, or by name alone trino|trino-cross; BENCH_FLAGS=-small as in CI
+bench: ## Measure performance next to a minimal program for comparison, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|ingest-many|documents|append|merge|source|commit|compacted|result|query|query-small|query-parallel|query-cold|query-many|wide|python|link|ask|context|growth|planner|verified|streams|runs|a2a|mcp, or by name alone trino|trino-cross; BENCH_FLAGS=-small as in CI
 	go run ./bench $(BENCH_FLAGS) $(NAME)
 
 # EVAL_DIR is the folder with the question sets. Without it, the small set of the repository is used.

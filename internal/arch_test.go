@@ -39,7 +39,7 @@ func allowed() map[string][]string {
 		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/extract", "internal/fault", "internal/guard", "internal/postgres"},
 		"internal/cron":       {},
 		"internal/guard":      {},
-		"internal/extract":    {},
+		"internal/extract":    {"internal/fault"},
 		"internal/source": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/connection", "internal/cron", "internal/event", "internal/extract", "internal/fault", "internal/ingest",
 			"internal/job", "internal/lake",

@@ -20,7 +20,7 @@ import (
 	"quern.dev/quern/stack"
 )
 
-const sourcePoll = 50 * time.Millisecond
+const sourcePoll = 250 * time.Millisecond // each poll also reads the memory maps of the service, which takes processor time
 
 // Source measures how long a source takes to load all rows of a table of PostgreSQL, beside COPY … TO into a CSV file that DuckDB converts to Parquet and that is then stored.
 // It also measures a run over a bucket with many files of which few are new.

@@ -189,7 +189,7 @@ type Source struct {
 	Timeout         time.Duration  `env:"TIMEOUT" default:"10s" min:"100ms" max:"10m" help:"Longest duration of one request to them. For a file, until its first byte. For a database, until the connection is made."`
 
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" default:"5m" min:"100ms" max:"24h" help:"Longest duration of one statement in a database of a connection, which returns one page of rows."`
-	PageRows         int           `env:"PAGE_ROWS" default:"10000" min:"1" max:"1000000" help:"Rows that are fetched from a database at once."`
+	PageRows         int           `env:"PAGE_ROWS" default:"50000" min:"1" max:"1000000" help:"Rows that are fetched from a database at once."`
 	PageWait         time.Duration `env:"PAGE_WAIT" default:"5ms" min:"0s" max:"1m" help:"How long a load waits between two pages, so that the database has time for others."`
 	LoadTimeout      time.Duration `env:"LOAD_TIMEOUT" default:"1h" min:"100ms" max:"168h" help:"Longest duration of the reading of one load, which is one transaction of the database, or of one file behind an HTTPS address."`
 	MaxRows          int           `env:"MAX_ROWS" default:"1000000000" min:"1" max:"1000000000000" help:"Largest number of rows of one load from a database."`

@@ -1,10 +1,9 @@
 package extract
 
 import (
-	"math/big"
-	"slices"
-	"strconv"
-	"strings"
+	"encoding/binary"
+	"math"
+	"math/bits"
 	"time"
 	"unicode/utf8"
 
@@ -118,99 +117,210 @@ func (c column) inexact(what string) error {
 	return unfit("The column %q (%s) has %s, which has no exact counterpart. Name the column in asText (--as-text), or leave these rows out with a query.", c.name, c.typeName, what)
 }
 
-// integerOf parses a whole number.
-func (c column) integerOf(value string) (int64, error) {
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil {
-		return 0, c.inexact("a value that is not a whole number")
+// The formats of a value on the wire.
+const (
+	textFormat   int16 = 0
+	binaryFormat int16 = 1
+)
+
+// format returns how the server sends the values. Numbers and times are read as the server stores them: it need not write digits that we parse again.
+func (c column) format() int16 {
+	if c.kind == text || c.kind == document {
+		return textFormat
 	}
 
-	return n, nil
+	return binaryFormat
 }
 
-func (c column) doubleOf(value string) (float64, error) {
-	bits := 64
+// fixed checks the length of a value.
+func (c column) fixed(value []byte, size int) error {
+	if len(value) != size {
+		return c.inexact("a value of an unexpected length")
+	}
+
+	return nil
+}
+
+func (c column) integerOf(value []byte) (int64, error) {
+	switch c.oid {
+	case pgtype.Int2OID:
+		if err := c.fixed(value, 2); err != nil {
+			return 0, err
+		}
+
+		return int64(int16(binary.BigEndian.Uint16(value))), nil //nolint:gosec // its bits
+	case pgtype.Int8OID:
+		if err := c.fixed(value, 8); err != nil {
+			return 0, err
+		}
+
+		return int64(binary.BigEndian.Uint64(value)), nil //nolint:gosec // its bits
+	}
+
+	if err := c.fixed(value, 4); err != nil {
+		return 0, err
+	}
+
+	n := binary.BigEndian.Uint32(value)
+	if c.oid == pgtype.OIDOID {
+		return int64(n), nil
+	}
+
+	return int64(int32(n)), nil //nolint:gosec // its bits
+}
+
+func (c column) doubleOf(value []byte) (float64, error) {
 	if c.oid == pgtype.Float4OID {
-		bits = 32
+		if err := c.fixed(value, 4); err != nil {
+			return 0, err
+		}
+
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(value))), nil
 	}
 
-	n, err := strconv.ParseFloat(value, bits)
-	if err != nil {
-		return 0, c.inexact("a value that is not a number")
+	if err := c.fixed(value, 8); err != nil {
+		return 0, err
 	}
 
-	return n, nil
+	return math.Float64frombits(binary.BigEndian.Uint64(value)), nil
 }
 
-// decimalOf returns the number without its point, in two's complement.
-func (c column) decimalOf(value string) (parquet.FixedLenByteArray, error) {
-	whole, fraction, _ := strings.Cut(value, ".")
-	if len(fraction) != c.scale {
-		return nil, c.inexact("NaN or infinity")
+func (c column) booleanOf(value []byte) (bool, error) {
+	if err := c.fixed(value, 1); err != nil {
+		return false, err
 	}
 
-	n, ok := new(big.Int).SetString(whole+fraction, 10)
-	if !ok {
-		return nil, c.inexact("NaN or infinity")
-	}
-
-	if n.Sign() < 0 {
-		n.Add(n, new(big.Int).Lsh(big.NewInt(1), 8*decimalBytes))
-	}
-
-	if n.BitLen() > 8*decimalBytes {
-		return nil, c.inexact("a number that is too large")
-	}
-
-	return n.FillBytes(make([]byte, decimalBytes)), nil
+	return value[0] != 0, nil
 }
 
-// moment parses a date or a time of the years 1 to 9999.
-func (c column) moment(value, layout string) (time.Time, error) {
-	if strings.Contains(value, "infinity") {
-		return time.Time{}, c.inexact("infinity")
+// PostgreSQL counts from the first day of 2000. The exact dates are those of the years 1 to 9999; infinity is outside.
+var (
+	epochDay = int32(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix() / secondsOfDay)           //nolint:gochecknoglobals // a constant
+	firstDay = int32(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()/secondsOfDay) - epochDay     //nolint:gochecknoglobals // a constant
+	endDay   = int32(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()/secondsOfDay) - epochDay //nolint:gochecknoglobals // a constant
+)
+
+const (
+	secondsOfDay = 24 * 60 * 60
+	microsOfDay  = secondsOfDay * 1_000_000
+)
+
+func (c column) dateOf(value []byte) (int32, error) {
+	if err := c.fixed(value, 4); err != nil {
+		return 0, err
 	}
 
-	at, err := time.Parse(layout, value)
-	if err != nil || at.Year() < 1 {
-		return time.Time{}, c.inexact("a date outside the years 1 to 9999")
+	day := int32(binary.BigEndian.Uint32(value)) //nolint:gosec // its bits
+	if day < firstDay || day >= endDay {
+		return 0, c.inexact("infinity or a date outside the years 1 to 9999")
+	}
+
+	return day + epochDay, nil
+}
+
+func (c column) timestampOf(value []byte) (int64, error) {
+	if err := c.fixed(value, 8); err != nil {
+		return 0, err
+	}
+
+	at := int64(binary.BigEndian.Uint64(value)) //nolint:gosec // its bits
+	if at < int64(firstDay)*microsOfDay || at >= int64(endDay)*microsOfDay {
+		return 0, c.inexact("infinity or a date outside the years 1 to 9999")
+	}
+
+	return at + int64(epochDay)*microsOfDay, nil
+}
+
+func (c column) clockOf(value []byte) (int64, error) {
+	if err := c.fixed(value, 8); err != nil {
+		return 0, err
+	}
+
+	at := int64(binary.BigEndian.Uint64(value)) //nolint:gosec // its bits
+	if at < 0 || at >= microsOfDay {
+		return 0, c.inexact("24:00:00")
 	}
 
 	return at, nil
 }
 
-const secondsOfDay = 24 * 60 * 60
+// The parts of a number on the wire: a head of four numbers of 16 bits, then digits to the base 10,000.
+const (
+	numericHead     = 8
+	numericPositive = 0x0000
+	numericNegative = 0x4000 // other signs are NaN and the infinities
+	numericBase     = 10_000
+	baseDigits      = 4 // decimal digits of one digit
+)
 
-func (c column) dateOf(value string) (int32, error) {
-	at, err := c.moment(value, "2006-01-02")
-
-	return int32(at.Unix() / secondsOfDay), err //nolint:gosec // of the years 1 to 9999; whole days
-}
-
-func (c column) timestampOf(value string) (int64, error) {
-	layout := "2006-01-02 15:04:05.999999"
-	if c.kind == timestamptz {
-		layout += "Z07"
+// decimalOf returns the number without its point, in two's complement.
+func (c column) decimalOf(value []byte) (number [decimalBytes]byte, err error) {
+	if len(value) < numericHead || len(value) != numericHead+2*int(binary.BigEndian.Uint16(value)) {
+		return number, c.inexact("a value of an unexpected length")
 	}
 
-	at, err := c.moment(value, layout)
-
-	return at.UnixMicro(), err
-}
-
-func (c column) clockOf(value string) (int64, error) {
-	at, err := time.Parse("15:04:05.999999", value)
-	if err != nil {
-		return 0, c.inexact("24:00:00")
+	weight, sign, scale := int(int16(binary.BigEndian.Uint16(value[2:]))), binary.BigEndian.Uint16(value[4:]), int(binary.BigEndian.Uint16(value[6:])) //nolint:gosec // its bits
+	if sign != numericPositive && sign != numericNegative || scale != c.scale {
+		return number, c.inexact("NaN or infinity")
 	}
 
-	return at.Sub(at.Truncate(secondsOfDay * time.Second)).Microseconds(), nil
+	var n uint128
+
+	// The digits before the point, then those of the scale, of whose last digit only a part counts.
+	for i := min(weight, 0); i <= weight+(scale+baseDigits-1)/baseDigits; i++ {
+		digit, base := uint64(0), uint64(numericBase)
+
+		if at := numericHead + 2*i; i >= 0 && at < len(value) {
+			digit = uint64(binary.BigEndian.Uint16(value[at:]))
+		}
+
+		for spare := (i-weight)*baseDigits - scale; spare > 0; spare-- {
+			if digit%10 != 0 {
+				return number, c.inexact("a number with more digits than its type has")
+			}
+
+			digit, base = digit/10, base/10
+		}
+
+		if digit >= base || !n.append(base, digit) {
+			return number, c.inexact("a number that is too large")
+		}
+	}
+
+	if sign == numericNegative {
+		n.negate()
+	}
+
+	binary.BigEndian.PutUint64(number[:], n.high)
+	binary.BigEndian.PutUint64(number[decimalBytes/2:], n.low)
+
+	return number, nil
 }
 
-func (c column) textOf(value []byte) (parquet.ByteArray, error) {
+// uint128 is a whole number that a decimal of 38 digits fits in.
+type uint128 struct{ high, low uint64 }
+
+// append appends a digit to the base, and reports whether the number, with a sign, still fits.
+func (n *uint128) append(base, digit uint64) bool {
+	over, high := bits.Mul64(n.high, base)
+	carry, low := bits.Mul64(n.low, base)
+	low, more := bits.Add64(low, digit, 0)
+	high, overflow := bits.Add64(high, carry, more)
+	n.high, n.low = high, low
+
+	return over == 0 && overflow == 0 && high < 1<<63
+}
+
+func (n *uint128) negate() {
+	low, borrow := bits.Sub64(0, n.low, 0)
+	n.high, _ = bits.Sub64(0, n.high, borrow)
+	n.low = low
+}
+
+func (c column) checkText(value []byte) error {
 	if !utf8.Valid(value) {
-		return nil, c.inexact("a text that is not valid UTF-8")
+		return c.inexact("a text that is not valid UTF-8")
 	}
 
-	return slices.Clone(value), nil
+	return nil
 }

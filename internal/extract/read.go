@@ -246,6 +246,8 @@ func (s *session) read(ctx context.Context, limits Limits, r Rows, to io.Writer)
 		return Found{}, err
 	}
 
+	defer func() { _ = file.wait() }() // so that nothing writes after this has returned
+
 	for {
 		n, err := s.page(ctx, limits, file)
 		if err != nil {
@@ -323,7 +325,7 @@ func (s *session) span(ctx context.Context, columns []column, r Rows) (condition
 
 // page adds one page of rows to the file, row by row.
 func (s *session) page(ctx context.Context, limits Limits, file *file) (n int64, err error) {
-	reader := s.conn.PgConn().ExecParams(ctx, "FETCH FORWARD "+strconv.Itoa(limits.Page)+" FROM quern_cursor", nil, nil, nil, nil)
+	reader := s.conn.PgConn().ExecParams(ctx, "FETCH FORWARD "+strconv.Itoa(limits.Page)+" FROM quern_cursor", nil, nil, nil, file.formats())
 
 	for err == nil && reader.NextRow() {
 		n++
