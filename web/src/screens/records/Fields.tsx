@@ -99,7 +99,7 @@ function Content({ name, field }: { name: string; field: DocumentField }) {
           texts.silent
         ) : (
           <>
-            {field.page === undefined ? texts.notFound : texts.page(field.page)}: <q className={outside}>{field.quote}</q>
+            {field.page === undefined ? texts.notFound : texts.page(field.page)}: <q className={outside}>{field.quote.trim()}</q>
           </>
         )}
       </span>
