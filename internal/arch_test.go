@@ -63,6 +63,7 @@ func allowed() map[string][]string {
 			"internal/audit", "internal/catalog", "internal/fault", "internal/ingest", "internal/job", "internal/lake", "internal/postgres", "internal/query", "internal/run",
 			"internal/tracing", "internal/upload",
 		},
+		"internal/takeout":  {"internal/blob", "internal/fault", "internal/postgres"},
 		"internal/tracing":  {"internal/fault", "internal/span"},
 		"internal/agent":    {"internal/auth", "internal/catalog", "internal/doubt", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query", "internal/verified"},
 		"internal/verified": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/lexicon", "internal/postgres", "internal/query"},

@@ -79,7 +79,7 @@ func migrate() *cobra.Command {
 }
 
 func user() *cobra.Command {
-	group := &cobra.Command{Use: "user", Short: "List, disable, enable and release users"}
+	group := &cobra.Command{Use: "user", Short: "List, disable, enable, release and export users"}
 	group.AddCommand(
 		operate("list", "List every user", cobra.NoArgs,
 			func(ctx context.Context, o app.Operator, _ []string) error { return o.ListUsers(ctx) }),
@@ -89,6 +89,10 @@ func user() *cobra.Command {
 			func(ctx context.Context, o app.Operator, args []string) error { return o.EnableUser(ctx, args[0]) }),
 		operate("release USERNAME", "Release a username, so that another identity can take it", cobra.ExactArgs(1),
 			func(ctx context.Context, o app.Operator, args []string) error { return o.ReleaseUser(ctx, args[0]) }),
+		inspect("export USERNAME FOLDER", "Copy all that a user has into a new folder: rows as JSON, uploaded files, data files", cobra.ExactArgs(2),
+			func(ctx context.Context, i app.Inspector, args []string) error {
+				return i.ExportUser(ctx, args[0], args[1])
+			}),
 	)
 
 	return group

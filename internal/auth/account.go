@@ -158,6 +158,17 @@ func (s Accounts) Release(ctx context.Context, username string) (newName string,
 	return newName, err
 }
 
+// Export records that an operator copies all that an account has, and returns the id of the account.
+func (s Accounts) Export(ctx context.Context, username string) (account uuid.UUID, err error) {
+	err = s.change(ctx, ByCommand(), username, "account.export", func(_ postgres.Tx, id uuid.UUID) error {
+		account = id
+
+		return nil
+	})
+
+	return account, err
+}
+
 func (s Accounts) change(ctx context.Context, by Principal, username, action string, change func(tx postgres.Tx, id uuid.UUID) error) error {
 	return s.DB.InTx(ctx, func(tx postgres.Tx) error {
 		id, err := selectName(ctx, tx, username)

@@ -9,10 +9,9 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"smoke/quern"
 
 	"github.com/google/uuid"
-
-	"smoke/quern"
 )
 
 func main() {
