@@ -137,7 +137,8 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 			Disk: int64(a.config.Ingest.Disk), Data: int64(a.config.Ingest.Disk),
 		}),
 		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Folder: a.folder, Bounds: bounds,
-		Timeout: a.config.Ingest.Timeout, MaxBody: int64(a.config.Ingest.MaxBody), MaxPerUser: a.config.Ingest.MaxPerUser, SnapshotRetention: a.config.Data.SnapshotRetention,
+		Timeout: a.config.Ingest.Timeout, MaxBody: int64(a.config.Ingest.MaxBody), SpreadAbove: int64(a.config.Ingest.SpreadAbove), AtOnce: a.config.Ingest.Workers + largeAtOnce,
+		MaxPerUser: a.config.Ingest.MaxPerUser, SnapshotRetention: a.config.Data.SnapshotRetention,
 		Gone: a.forget, Observe: a.observed.load,
 		Maintenance: ingest.Maintenance{
 			Interval: a.config.Maintenance.Interval, Timeout: a.config.Maintenance.Timeout,

@@ -103,7 +103,7 @@ const (
 func (a *App) room(memory int64) int {
 	ingestions := int64(a.config.Ingest.Workers)
 	if ingestions > 0 {
-		ingestions++ // the additional worker for large files
+		ingestions += largeAtOnce
 	}
 
 	left := memory - serverMemory - ingestions*engine.Mapped(int64(a.config.Ingest.Memory)) -

@@ -24,6 +24,9 @@ import (
 // benchmarksAtOnce is the number of benchmarks that this process works on. They mostly wait for their questions, which are runs.
 const benchmarksAtOnce = 2
 
+// largeAtOnce is the number of ingestions of large files that this process works on.
+const largeAtOnce = 1
+
 // sourcesAtOnce is the number of runs of sources that this process works on. They copy files through little memory, and wait for ingestions.
 const sourcesAtOnce = 4
 
@@ -32,6 +35,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &catalog.Indexer{Catalog: loading.Catalog})
 	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
+	river.AddWorker(workers, &ingest.PartRunner{Ingest: loading})
 	river.AddWorker(workers, &ingest.Committer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Changer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Cleaner{Ingest: loading})
@@ -57,7 +61,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	config := job.Config{
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{}, Observe: a.observed.job, Spans: a.spans,
 		// An idle replica polls the database for jobs all the time, so it polls often only where people wait.
-		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue, source.Queue},
+		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.PartQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue, source.Queue},
 		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic(), feed.Periodic(), webhook.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
@@ -65,7 +69,8 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	}
 
 	if a.config.Ingest.Workers > 0 {
-		config.Queues[ingest.Queue], config.Queues[ingest.LargeQueue] = a.config.Ingest.Workers, 1
+		config.Queues[ingest.Queue], config.Queues[ingest.LargeQueue] = a.config.Ingest.Workers, largeAtOnce
+		config.Queues[ingest.PartQueue] = a.config.Ingest.Workers
 		config.Queues[source.Queue] = sourcesAtOnce
 	}
 
@@ -90,7 +95,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 // queues returns the names of all queues, also of those that this replica does not work on.
 func queues() []string {
-	return []string{job.CleanupQueue, ingest.Queue, ingest.LargeQueue, ingest.MaintenanceQueue, run.Queue, benchmark.Queue, query.ExportQueue, source.Queue}
+	return []string{job.CleanupQueue, ingest.Queue, ingest.LargeQueue, ingest.PartQueue, ingest.MaintenanceQueue, run.Queue, benchmark.Queue, query.ExportQueue, source.Queue}
 }
 
 // work runs jobs until ctx ends. It retries while the database does not answer.

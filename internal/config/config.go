@@ -136,12 +136,13 @@ type Sandbox struct {
 
 // Ingest limits ingestions and posted rows.
 type Ingest struct {
-	Workers     int           `env:"WORKERS" default:"2" min:"0" max:"1000" help:"Ingestions that this process runs at once, beside one more of files above 64 MiB. 0: none at all."`
+	Workers     int           `env:"WORKERS" default:"2" min:"0" max:"1000" help:"Ingestions that this process runs at once, beside one more of files above 64 MiB. A file of an ingestion that is spread counts as one. 0: none at all."`
 	Memory      Bytes         `env:"MEMORY" default:"1GiB" min:"64MiB" max:"1024GiB" help:"Memory of the engine for one ingestion. The sealed process may map twice as much plus 512 MiB."`
 	Threads     int           `env:"THREADS" default:"2" min:"1" max:"1024" help:"Threads of one ingestion."`
 	Disk        Bytes         `env:"DISK" default:"100GiB" min:"1MiB" max:"1048576GiB" help:"Local disk that one ingestion may use."`
 	Timeout     time.Duration `env:"TIMEOUT" default:"1h" min:"1s" max:"168h" help:"Longest duration of one ingestion."`
 	MaxBody     Bytes         `env:"MAX_BODY" default:"64MiB" min:"100" max:"16GiB" help:"Largest body of posted rows."`
+	SpreadAbove Bytes         `env:"SPREAD_ABOVE" default:"64MiB" min:"1" max:"1048576GiB" help:"Size of all its files above which an ingestion of several files is spread: each file is a job that any process can run."`
 	MaxPerUser  int           `env:"MAX_PER_USER" default:"64" min:"0" max:"1000000" help:"Requests with posted rows that one user may have in progress on this process. Further ones fail with RATE_LIMITED. 0: no limit."`
 	MaxColumns  int           `env:"MAX_COLUMNS" default:"2000" min:"1" max:"100000" help:"Maximum number of columns of a dataset."`
 	MaxUnpacked Bytes         `env:"MAX_UNPACKED" default:"64GiB" min:"1MiB" max:"1048576GiB" help:"Largest size of a file after decompression."`

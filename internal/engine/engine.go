@@ -59,6 +59,7 @@ func New(c Config) *Engine {
 type Session struct {
 	Progress func(Progress) // is called with the progress of an inspection, and of a result in pieces
 	Fields   []string       // the columns that the definition of the dataset names; an inspection reads documents with them
+	IsPart   bool           // an inspection leaves columns without values without a type, because they are joined with those of other files
 
 	engine *Engine
 	child  *sandbox.Child
@@ -138,7 +139,7 @@ func (s *Session) Preview(sources []Source, options Options, bounds Bounds) (Ins
 }
 
 func (s *Session) inspect(request InspectRequest) (Inspection, error) {
-	request.Fields = s.Fields
+	request.Fields, request.IsPart = s.Fields, s.IsPart
 	request.Memory, request.Threads = s.engine.config.Memory, s.engine.config.Threads
 
 	answer, err := s.ask(Request{Inspect: &request}, s.Progress)

@@ -176,6 +176,7 @@ type InspectRequest struct {
 	Bounds  Bounds   `json:"bounds"`
 	Fields  []string `json:"fields,omitempty"`  // the names that the definition of the dataset has for columns; documents are read with them
 	Preview bool     `json:"preview,omitempty"` // also return the first rows
+	IsPart  bool     `json:"isPart,omitempty"`  // the parent joins the columns with those of other files: one without values has no type
 	Memory  int64    `json:"memory"`
 	Threads int      `json:"threads"`
 }

@@ -16,6 +16,11 @@
 // Posted rows follow the same steps without the queue: the request itself holds the lease, and is answered when its
 // snapshot is committed.
 //
+// A large ingestion of several files is spread: each file is a job (part.go), once to be inspected and once to be converted. The job of the ingestion
+// (spread.go) is delivered at the beginning and after the last file of each step:
+//
+//	begin ──▶ inspect each file ──▶ join: columns, doubts, lake.Plan ──▶ convert each file ──▶ gather ──▶ staged
+//
 // The committer is a role, not a process. A process with a staged ingestion takes the lease for commits to the
 // table and commits all staged ingestions, including those of others. Posts to one dataset are therefore committed
 // together, and staged ingestions of a dead worker are committed by the next one.

@@ -87,6 +87,20 @@ func (w *working) compare(ctx context.Context, found engine.Inspection) ([]engin
 		return otherColumns(found.Columns, dataset.Columns), nil
 	}
 
+	doubts, err := w.loadedBefore(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	if dataset != nil && dataset.RowCount > 0 {
+		doubts = append(doubts, otherColumns(found.Columns, dataset.Columns)...)
+	}
+
+	return doubts, nil
+}
+
+// loadedBefore returns doubts about files whose bytes are in the dataset, or occur twice.
+func (w *working) loadedBefore(ctx context.Context) (doubts []engine.Doubt, err error) {
 	var loaded []loadedFile
 
 	err = w.DB.Do(ctx, func(q postgres.Querier) (err error) {
@@ -98,12 +112,7 @@ func (w *working) compare(ctx context.Context, found engine.Inspection) ([]engin
 		return nil, err
 	}
 
-	doubts := w.sameFiles(loaded)
-	if dataset != nil && dataset.RowCount > 0 {
-		doubts = append(doubts, otherColumns(found.Columns, dataset.Columns)...)
-	}
-
-	return doubts, nil
+	return w.sameFiles(loaded), nil
 }
 
 // digests returns the digests of the ingestion's files.

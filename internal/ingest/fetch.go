@@ -116,7 +116,7 @@ func (w *working) inspect(ctx context.Context, session *engine.Session, sources 
 // named adds the name of the file to its failure, if there are several.
 func (w *working) named(err error) error {
 	failed, ok := errors.AsType[*engine.FileError](err)
-	if !ok || len(w.i.Files) < 2 || failed.Source < 1 || failed.Source > len(w.i.Files) { // the number comes from the sealed process
+	if !ok || (len(w.i.Files) < 2 && w.part == nil) || failed.Source < 1 || failed.Source > len(w.i.Files) { // the number comes from the sealed process
 		return err
 	}
 

@@ -37,6 +37,8 @@ type Config struct {
 	Bounds      engine.Bounds // limits of a file
 	Timeout     time.Duration // longest duration of an ingestion
 	MaxBody     int64         // maximum size of posted rows, in bytes
+	SpreadAbove int64         // bytes above which each file of an ingestion of several files is a job of its own
+	AtOnce      int           // ingestions, and files of ingestions that are spread, that this process reads at once
 	MaxPerUser  int           // maximum number of concurrent posts of one user in this process; 0 means no limit
 	Maintenance Maintenance
 
@@ -54,11 +56,12 @@ type Ingest struct {
 
 	turns *turns
 	posts *auth.Concurrency
+	reads chan struct{} // has an element for each ingestion or file that is read
 }
 
 // New returns an Ingest.
 func New(c Config) *Ingest {
-	g := &Ingest{Config: c, turns: newTurns()}
+	g := &Ingest{Config: c, turns: newTurns(), reads: make(chan struct{}, max(c.AtOnce, 1))}
 	if c.MaxPerUser > 0 {
 		g.posts = auth.NewConcurrency(c.MaxPerUser, "posts of rows in progress")
 	}

@@ -86,6 +86,11 @@ type Ingestion struct {
 	format engine.Format // format of a body, which only the process that received it can read
 	audit  *audit.Entry  // entry of a body, written when its rows are stored
 	ready  bool
+
+	spread    bool // each file is a job of its own
+	step      step // of an ingestion that is spread
+	round     int  // how often it has begun
+	partsLeft int  // files that the step still needs
 }
 
 // File is an uploaded file of an ingestion.
@@ -97,6 +102,9 @@ type File struct {
 
 	Pages                     int // if a model has read it as a document, otherwise 0
 	InputTokens, OutputTokens int64
+
+	done                step // of an ingestion that is spread: the last step that is done for the file
+	bytesDone, rowsDone int64
 }
 
 func (i Ingestion) table() lake.Table { return lake.Table{Account: i.Account, Dataset: i.Dataset} }
@@ -112,6 +120,10 @@ func (i Ingestion) work() job.Work {
 
 // queue returns the queue of the ingestion. Large files have their own, so that they do not delay small ones.
 func (i Ingestion) queue() string {
+	if i.spread {
+		return PartQueue
+	}
+
 	if i.BytesTotal > largeBytes || i.isExtracted() { // a model takes its time
 		return LargeQueue
 	}
@@ -264,11 +276,18 @@ func (g *Ingest) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principa
 		}
 	}
 
+	made.spread = g.spreads(made)
+
+	others, err := countUnfinished(ctx, tx, made.Account, mostCounted)
+	if err != nil {
+		return err
+	}
+
 	if err := insertIngestion(ctx, tx, made); err != nil {
 		return err
 	}
 
-	if err := g.Jobs().InsertTx(ctx, tx, made.work().Job, insertOpts(made.queue())); err != nil {
+	if err := g.Jobs().InsertTx(ctx, tx, made.work().Job, behind(made.queue(), others)); err != nil {
 		return err
 	}
 

@@ -18,7 +18,7 @@ import (
 )
 
 // stage converts the ingestion's files, or a body, to data files and stores them.
-func (w *working) stage(ctx context.Context, body *os.File) (err error) {
+func (w *working) stage(ctx context.Context, body *os.File) error {
 	// Drop files of an earlier attempt. A body has only one attempt.
 	if body == nil {
 		if err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return true, w.Lake.DropTx(ctx, tx, w.i.table(), w.i.ID) }); err != nil {
@@ -26,6 +26,13 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 		}
 	}
 
+	w.i.Preview = nil // of an earlier attempt
+
+	return w.within(ctx, func(ctx context.Context) error { return w.produce(ctx, body) })
+}
+
+// within calls do with a folder for temporary files, and with a context that ends when the ingestion is cancelled.
+func (w *working) within(ctx context.Context, do func(ctx context.Context) error) (err error) {
 	if w.dir, err = os.MkdirTemp(w.Dir, "ingestion-"); err != nil {
 		return err
 	}
@@ -51,10 +58,24 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 			stop(nil)
 			<-watched
 		}()
+
+		select {
+		case w.reads <- struct{}{}:
+			defer func() { <-w.reads }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 
-	w.i.Preview = nil // of an earlier attempt
+	if err := do(ctx); err != nil {
+		return cmp.Or(ended(ctx), err)
+	}
 
+	return nil
+}
+
+// produce reads the files, or a body, and stores the data files that they become.
+func (w *working) produce(ctx context.Context, body *os.File) (err error) {
 	switch {
 	case body != nil:
 	case w.i.Options.Extract == engine.ExtractDefinition:
@@ -77,11 +98,7 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 		}
 	}
 
-	if err != nil {
-		return cmp.Or(ended(ctx), err)
-	}
-
-	return nil
+	return err
 }
 
 // open reads the files in a session. Storing them needs no session, and must not hold the slot of one.
@@ -148,7 +165,7 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 		return err
 	}
 
-	w.aside, w.pages, w.storings = make([][]engine.SetAside, len(sources)), make([][]int64, len(sources)), make([]*storing, len(sources))
+	w.columns = columns
 	rows := make([]int64, len(sources))
 	w.i.RowsDone, w.i.RowsSetAside, w.i.BytesDone = 0, 0, 0
 
@@ -156,39 +173,10 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 		return err
 	}
 
+	w.prepare(len(sources))
+
 	for n, source := range sources {
-		done, before := w.i.RowsDone, w.i.BytesDone
-		request := engine.ConvertRequest{Source: n, Columns: engineColumns(columns), Output: source.Name + outputSuffix}
-
-		if w.i.kind == kindFiles {
-			request.Sketch = sketchSize
-		}
-
-		if err := w.follow(ctx, session, n, request.Output); err != nil {
-			return err
-		}
-
-		converted, err := session.Convert(request,
-			func(p engine.Progress) { w.hear(ctx, phaseConverting, p, done, before, w.size(n)) })
-		if err != nil {
-			return err
-		}
-
-		w.followed(n)
-
-		if w.i.kind == kindFiles {
-			w.contents[n].sketch = newSketch(converted.Sketch)
-		}
-
-		rows[n], w.aside[n], w.pages[n] = converted.Rows, converted.SetAside, converted.Pages
-		if w.papers != nil {
-			w.pages[n] = w.papers[n].first
-		}
-
-		w.i.RowsDone, w.i.BytesDone = done+converted.Rows, before+w.size(n)
-		w.i.RowsSetAside += converted.SetAsideCount
-
-		if err := w.tell(ctx, phaseConverting); err != nil {
+		if rows[n], err = w.convertOne(ctx, session, n, source); err != nil {
 			return err
 		}
 	}
@@ -212,9 +200,47 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 		return err
 	}
 
-	w.columns = columns
-
 	return w.take(session, sources, rows)
+}
+
+// prepare makes room for what the conversion of the files finds.
+func (w *working) prepare(files int) {
+	w.aside, w.pages, w.storings = make([][]engine.SetAside, files), make([][]int64, files), make([]*storing, files)
+}
+
+// convertOne writes the n-th file as Parquet, and begins to store it.
+func (w *working) convertOne(ctx context.Context, session *engine.Session, n int, source engine.Source) (rows int64, err error) {
+	done, before := w.i.RowsDone, w.i.BytesDone
+	request := engine.ConvertRequest{Source: n, Columns: engineColumns(w.columns), Output: source.Name + outputSuffix}
+
+	if w.i.kind == kindFiles {
+		request.Sketch = sketchSize
+	}
+
+	if err := w.follow(ctx, session, n, request.Output); err != nil {
+		return 0, err
+	}
+
+	converted, err := session.Convert(request, func(p engine.Progress) { w.hear(ctx, phaseConverting, p, done, before, w.size(n)) })
+	if err != nil {
+		return 0, err
+	}
+
+	w.followed(n)
+
+	if w.i.kind == kindFiles {
+		w.contents[n].sketch = newSketch(converted.Sketch)
+	}
+
+	w.aside[n], w.pages[n] = converted.SetAside, converted.Pages
+	if w.papers != nil {
+		w.pages[n] = w.papers[n].first
+	}
+
+	w.i.RowsDone, w.i.BytesDone = done+converted.Rows, before+w.size(n)
+	w.i.RowsSetAside += converted.SetAsideCount
+
+	return converted.Rows, w.tell(ctx, phaseConverting)
 }
 
 // take takes the Parquet files from the sealed process.
@@ -385,6 +411,10 @@ func (w *working) stageOne(ctx context.Context, n int) (staged lake.Staged, err 
 	source := lake.Source{File: uuid.Nil, FirstRow: 1}
 	if n < len(w.i.Files) {
 		source.File, source.Name = w.i.Files[n].ID, w.i.Files[n].Name
+	}
+
+	if w.part != nil {
+		source.ID = w.part.outputID()
 	}
 
 	err = w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {

@@ -40,7 +40,9 @@ func (g *Ingest) run(ctx context.Context, args RunArgs, last bool) error {
 		},
 	}
 
-	if !found.ready { // a commit needs no space
+	if found.spread {
+		attempt.Do = w.advance
+	} else if !found.ready { // a commit needs no space
 		attempt.Room = g.room
 	}
 
@@ -91,6 +93,8 @@ type working struct {
 	replaces int64                   // their number
 	stop     context.CancelCauseFunc // ends the sealed process
 
+	part *part // the file, if the ingestion is spread and this worker reads one of its files
+
 	arriving  []*os.File  // the files that are fetched
 	isFetched atomic.Bool // all of them
 	storings  []*storing  // of the outputs; nil for one that is stored after it was made
@@ -112,8 +116,10 @@ func (w *working) fail(ctx context.Context, reason error) error {
 			return false, err
 		}
 
-		if err := insertSetAside(ctx, tx, w.i, w.aside); err != nil {
-			return false, err
+		if !w.i.spread { // the files have stored theirs
+			if err := insertSetAside(ctx, tx, w.i, w.aside); err != nil {
+				return false, err
+			}
 		}
 
 		if err := w.failTx(ctx, tx, w.i, reason); err != nil {
@@ -196,7 +202,13 @@ func (w *working) tell(ctx context.Context, phase string) error {
 
 	w.i.Phase, w.told = phase, time.Now()
 
-	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return updateProgress(ctx, tx, w.i) })
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
+		if w.part != nil {
+			return updatePart(ctx, tx, w.part.progress(w.i))
+		}
+
+		return updateProgress(ctx, tx, w.i)
+	})
 }
 
 // hear records the progress that the sealed process reports for files of this size, in addition to the rows and bytes of the previous files.

@@ -19,9 +19,9 @@ import (
 const (
 	sqlInsertIngestion = `
 		INSERT INTO ingestions (account_id, dataset_id, id, kind, caller_id, session_id, status, mode, dry_run, epoch, options, phase,
-			bytes_total, warnings, created_at, started_at, audit, accepted, key_columns, origin_id, reloads_id)
+			bytes_total, warnings, created_at, started_at, audit, accepted, key_columns, origin_id, reloads_id, spread)
 		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-			nullif($20, '00000000-0000-0000-0000-000000000000'::uuid), nullif($21, '00000000-0000-0000-0000-000000000000'::uuid))`
+			nullif($20, '00000000-0000-0000-0000-000000000000'::uuid), nullif($21, '00000000-0000-0000-0000-000000000000'::uuid), $22)`
 	sqlInsertFile = `
 		INSERT INTO ingestion_files (account_id, dataset_id, ingestion_id, position, file_id, filename, size, object_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -31,7 +31,7 @@ const (
 		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, doubts, accepted, preview, error_code, error_message,
 		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at, key_columns,
 		coalesce(origin_id, '00000000-0000-0000-0000-000000000000'::uuid), rows_replaced, pages_done, pages_total,
-		coalesce(reloads_id, '00000000-0000-0000-0000-000000000000'::uuid)
+		coalesce(reloads_id, '00000000-0000-0000-0000-000000000000'::uuid), spread, step, round, parts_left
 		FROM ingestions`
 	sqlSelectIngestion = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlLockIngestion   = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3 FOR UPDATE`
@@ -42,7 +42,9 @@ const (
 	sqlSelectReadyMerges = `SELECT ` + sqlColumns + `
 		WHERE account_id = $1 AND dataset_id = $2 AND status = 'running' AND ready_at IS NOT NULL AND mode = 'merge' ORDER BY ready_at, id LIMIT $3`
 	sqlSelectFiles = `
-		SELECT ingestion_id, file_id, filename, size, object_key, coalesce(pages, 0), coalesce(input_tokens, 0), coalesce(output_tokens, 0) FROM ingestion_files
+		SELECT ingestion_id, file_id, filename, size, object_key, coalesce(pages, 0), coalesce(input_tokens, 0), coalesce(output_tokens, 0),
+			part_step, part_bytes, part_rows
+		FROM ingestion_files
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) ORDER BY ingestion_id, position`
 	sqlSelectSetAside = `
 		SELECT s.position, coalesce(f.filename, ''), s.row_number, s.reason
@@ -55,7 +57,7 @@ const (
 
 	sqlRequeue = `
 		UPDATE ingestions SET status = 'queued', phase = 'queued', bytes_done = 0, rows_done = 0, rows_set_aside = 0, error_code = '',
-			error_message = '', started_at = NULL, ready_at = NULL, finished_at = NULL, doubts = '[]', accepted = $4
+			error_message = '', started_at = NULL, ready_at = NULL, finished_at = NULL, doubts = '[]', accepted = $4, step = ''
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlStart = `
 		UPDATE ingestions SET status = 'running', started_at = coalesce(started_at, $4)
@@ -93,6 +95,8 @@ const (
 		WHERE kind = 'rows' AND status = 'running' AND ready_at IS NULL AND created_at < $1 ORDER BY created_at LIMIT $2`
 	sqlHasUnfinished = `
 		SELECT EXISTS (SELECT FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND status IN ('queued', 'running'))`
+	sqlCountUnfinished = `
+		SELECT count(*) FROM (SELECT FROM ingestions WHERE account_id = $1 AND kind = 'files' AND status IN ('queued', 'running') LIMIT $2) AS counted`
 	sqlMoveIngestions   = `UPDATE ingestions SET account_id = $2 WHERE account_id = $1 AND dataset_id = $3`
 	sqlMoveFiles        = `UPDATE ingestion_files SET account_id = $2 WHERE account_id = $1 AND dataset_id = $3`
 	sqlMoveSetAside     = `UPDATE set_aside_rows SET account_id = $2 WHERE account_id = $1 AND dataset_id = $3`
@@ -114,7 +118,7 @@ func insertIngestion(ctx context.Context, tx pgx.Tx, i Ingestion) error {
 	}
 
 	if _, err := tx.Exec(ctx, sqlInsertIngestion, i.Account, i.Dataset, i.ID, i.kind, i.Caller, i.Session, i.Status, i.Mode, i.DryRun, i.Epoch,
-		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...), append([]string{}, i.Key...), i.Origin, i.Reloads); err != nil || len(i.Files) == 0 {
+		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...), append([]string{}, i.Key...), i.Origin, i.Reloads, i.spread); err != nil || len(i.Files) == 0 {
 		return err
 	}
 
@@ -134,7 +138,8 @@ func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 
 	if err := row.Scan(&i.Account, &i.Dataset, &i.ID, &i.kind, &i.Caller, &i.Session, &i.Status, &i.Mode, &i.DryRun, &i.Epoch, &options, &i.Phase,
 		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &i.Doubts, &i.Accepted, &preview, &i.ErrorCode, &i.ErrorMessage,
-		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin, &i.RowsReplaced, &i.PagesDone, &i.PagesTotal, &i.Reloads); err != nil {
+		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin, &i.RowsReplaced, &i.PagesDone, &i.PagesTotal, &i.Reloads,
+		&i.spread, &i.step, &i.round, &i.partsLeft); err != nil {
 		return i, err
 	}
 
@@ -181,11 +186,17 @@ func collect(ctx context.Context, q postgres.Querier, statement string, args ...
 		file  File
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&owner, &file.ID, &file.Name, &file.Size, &file.Key, &file.Pages, &file.InputTokens, &file.OutputTokens}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{
+		&owner, &file.ID, &file.Name, &file.Size, &file.Key, &file.Pages, &file.InputTokens, &file.OutputTokens, &file.done, &file.bytesDone, &file.rowsDone,
+	}, func() error {
 		list[at[owner]].Files = append(list[at[owner]].Files, file)
 
 		return nil
 	})
+
+	for n, i := range list {
+		list[n] = i.addedUp()
+	}
 
 	return list, err
 }
@@ -371,6 +382,16 @@ func addSetAside(ctx context.Context, tx pgx.Tx, i Ingestion, files [][]engine.S
 	}
 
 	return nil
+}
+
+// mostCounted is where countUnfinished stops to count.
+const mostCounted = 100
+
+// countUnfinished returns how many ingestions of files of an account have not ended.
+func countUnfinished(ctx context.Context, tx pgx.Tx, account uuid.UUID, most int) (count int, err error) {
+	err = tx.QueryRow(ctx, sqlCountUnfinished, account, most).Scan(&count)
+
+	return count, err
 }
 
 func hasIngestion(ctx context.Context, q postgres.Querier, account, dataset, id uuid.UUID) (has bool, err error) {

@@ -14,7 +14,7 @@ import (
 
 const (
 	sqlWait = `
-		UPDATE ingestions SET status = 'waiting', phase = 'waiting', doubts = $4, bytes_done = 0, rows_done = 0, rows_set_aside = 0, ready_at = NULL
+		UPDATE ingestions SET status = 'waiting', phase = 'waiting', step = '', doubts = $4, bytes_done = 0, rows_done = 0, rows_set_aside = 0, ready_at = NULL
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running'`
 	sqlSetContent = `
 		UPDATE ingestion_files SET digest = $5, sketch = $6 WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = $3 AND position = $4`

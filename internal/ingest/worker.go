@@ -16,6 +16,8 @@ import (
 const (
 	Queue      = "ingest"
 	LargeQueue = "ingest-large"
+	// PartQueue is the queue of the files of ingestions that are spread.
+	PartQueue = "ingest-part"
 	// MaintenanceQueue is the queue of chores.
 	MaintenanceQueue = "maintenance"
 )
@@ -42,6 +44,58 @@ type Runner struct {
 // Work runs the ingestion, unless another worker does.
 func (r *Runner) Work(ctx context.Context, j *river.Job[RunArgs]) error {
 	return job.Snooze(r.Ingest.run(ctx, j.Args, j.Attempt >= j.MaxAttempts))
+}
+
+// PartArgs is the job of one file of an ingestion that is spread, in one of its steps.
+type PartArgs struct {
+	Account   uuid.UUID `json:"account"`
+	Dataset   uuid.UUID `json:"dataset"`
+	Ingestion uuid.UUID `json:"ingestion"`
+	Round     int       `json:"round"`
+	Step      step      `json:"step"`
+	Position  int       `json:"position"`
+}
+
+// Kind returns the name of the job.
+func (PartArgs) Kind() string { return "ingest.part" }
+
+// PartRunner works on PartArgs jobs.
+type PartRunner struct {
+	river.WorkerDefaults[PartArgs]
+
+	Ingest *Ingest
+}
+
+// Work reads the file, unless another worker does.
+func (r *PartRunner) Work(ctx context.Context, j *river.Job[PartArgs]) error {
+	return job.Snooze(r.Ingest.runPart(ctx, j.Args, j.Attempt >= j.MaxAttempts))
+}
+
+const (
+	// partPriority is behind that of the jobs between the steps, which are quick.
+	partPriority = 2
+	// lastPriority is that of an ingestion of an account that has very many.
+	lastPriority = 4
+)
+
+func partOpts() *river.InsertOpts { return &river.InsertOpts{Queue: PartQueue, Priority: partPriority} }
+
+// behind returns the options of the job of an ingestion whose account has so many others that have not ended. The jobs of accounts that have few go first.
+func behind(queue string, others int) *river.InsertOpts {
+	const few, several, many = 4, 20, 100
+
+	priority := lastPriority
+
+	switch {
+	case others < few:
+		priority = 1
+	case others < several:
+		priority = 2
+	case others < many:
+		priority = 3
+	}
+
+	return &river.InsertOpts{Queue: queue, Priority: priority}
 }
 
 // CommitArgs is the job that commits ingestions that a dead committer left staged.

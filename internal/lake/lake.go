@@ -146,6 +146,7 @@ func (l *Lake) Close() error {
 // Source is the provenance of the rows of a data file. Row n of the data file, counted from 0, is row FirstRow + n of
 // the uploaded file, plus one for each skipped row before it.
 type Source struct {
+	ID       uuid.UUID // of the data file, which decides its place among the files of a snapshot; uuid.Nil for the next place
 	File     uuid.UUID // uuid.Nil for rows that were posted
 	Name     string    // name of the uploaded file
 	FirstRow int64

@@ -46,10 +46,11 @@ func updateReady(ctx context.Context, tx pgx.Tx, s Staged) (done bool, err error
 
 const sqlDropStaged = `
 	UPDATE lake_files SET state = 'dropped', remove_at = CASE state WHEN 'writing' THEN $4::timestamptz ELSE $5::timestamptz END
-	WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = $3 AND state IN ('writing', 'ready')`
+	WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = $3 AND state IN ('writing', 'ready')
+		AND ($6 = '00000000-0000-0000-0000-000000000000'::uuid OR source_id = $6)`
 
-func dropStaged(ctx context.Context, tx pgx.Tx, t Table, ingestion uuid.UUID, written, ready time.Time) error {
-	_, err := tx.Exec(ctx, sqlDropStaged, t.Account, t.Dataset, ingestion, written, ready)
+func dropStaged(ctx context.Context, tx pgx.Tx, t Table, ingestion, file uuid.UUID, written, ready time.Time) error {
+	_, err := tx.Exec(ctx, sqlDropStaged, t.Account, t.Dataset, ingestion, written, ready, file)
 
 	return err
 }

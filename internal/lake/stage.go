@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -97,7 +98,7 @@ func (l *Lake) planFor(ctx context.Context, q postgres.Querier, t Table, want []
 
 // StageTx inserts the row of a data file before its object is written. NotFound if the table was removed.
 func (l *Lake) StageTx(ctx context.Context, tx postgres.Tx, t Table, ingestion uuid.UUID, source Source) (Staged, error) {
-	id := uuid.Must(uuid.NewV7())
+	id := cmp.Or(source.ID, uuid.Must(uuid.NewV7()))
 	s := Staged{Table: t, ID: id, Ingestion: ingestion, Source: source, Key: dataKey(t, id)}
 
 	done, err := insertStaged(ctx, tx, s, l.now().Add(staleAfter+l.deleteGrace))
@@ -209,7 +210,12 @@ func (l *Lake) RestageTx(ctx context.Context, tx postgres.Tx, t Table, out []Fil
 
 // DropTx drops the staged files of an ingestion that are not committed.
 func (l *Lake) DropTx(ctx context.Context, tx postgres.Tx, t Table, ingestion uuid.UUID) error {
+	return l.DropFromTx(ctx, tx, t, ingestion, uuid.Nil)
+}
+
+// DropFromTx is DropTx for the staged files of one uploaded file.
+func (l *Lake) DropFromTx(ctx context.Context, tx postgres.Tx, t Table, ingestion, file uuid.UUID) error {
 	now := l.now()
 
-	return dropStaged(ctx, tx, t, ingestion, now.Add(max(l.deleteGrace, stillWriting)), now.Add(l.deleteGrace))
+	return dropStaged(ctx, tx, t, ingestion, file, now.Add(max(l.deleteGrace, stillWriting)), now.Add(l.deleteGrace))
 }

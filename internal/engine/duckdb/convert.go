@@ -22,7 +22,7 @@ func (c *column) parserFor(kind string, options engine.Options) parser {
 	known := c.parser.pattern != ""
 	general, _ := plain(kind)
 
-	switch _, _, isDecimal := decimalOf(kind); {
+	switch _, _, isDecimal := engine.DecimalOf(kind); {
 	case c.kind == kind && known:
 		return c.parser
 	case c.likely.pattern != "" && c.likely.kind == kind:

@@ -69,7 +69,7 @@ func (p *program) given(c engine.Column, from string) (string, error) {
 		return momentOf(said, "TIMESTAMPTZ"), nil
 	}
 
-	if _, _, isDecimal := decimalOf(c.Type); isDecimal || castable[c.Type] {
+	if _, _, isDecimal := engine.DecimalOf(c.Type); isDecimal || castable[c.Type] {
 		return `CAST(` + said + ` AS ` + sqlType(c.Type) + `)`, nil
 	}
 

@@ -216,7 +216,7 @@ func mismatch(err error) error {
 
 // decimalValue returns a decimal. The text has as many digits after the point as the type.
 func decimalValue(kind, text string) (duckdb.Value, error) {
-	precision, scale, isDecimal := decimalOf(kind)
+	precision, scale, isDecimal := engine.DecimalOf(kind)
 	digits := strings.Replace(text, ".", "", 1)
 
 	whole, ok := new(big.Int).SetString(digits, 10)

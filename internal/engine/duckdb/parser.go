@@ -176,7 +176,7 @@ func numbers(kind, decimal, thousands string) parser {
 		digits = `(?:[0-9]{1,3}(?:` + regexp.QuoteMeta(thousands) + `[0-9]{3})+|0|[1-9][0-9]*)`
 	}
 
-	if _, scale, ok := decimalOf(kind); ok {
+	if _, scale, ok := engine.DecimalOf(kind); ok {
 		fractions = `[0-9]{1,` + strconv.Itoa(max(scale, 1)) + `}0*`
 	}
 
@@ -300,7 +300,7 @@ func plain(kind string) (parser, bool) {
 		return read(engine.JSON, `(?s).*`, func(t string) string { return `CAST(TRY_CAST(` + t + ` AS JSON) AS VARCHAR)` }), true
 	}
 
-	if _, scale, ok := decimalOf(kind); ok {
+	if _, scale, ok := engine.DecimalOf(kind); ok {
 		return read(kind, `-?[0-9]*(?:\.[0-9]{0,`+strconv.Itoa(scale)+`}0*)?|`+scientific, exactly(kind, scale)), true
 	}
 

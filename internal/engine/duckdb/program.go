@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -246,18 +245,20 @@ func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, err
 		p.sources = append(p.sources, described)
 		found.Doubts = append(found.Doubts, described.doubts...)
 
-		for _, c := range described.columns {
-			i := slices.IndexFunc(found.Columns, func(known engine.Column) bool { return strings.EqualFold(known.Name, c.name) })
-			if i < 0 {
-				found.Columns = append(found.Columns, engine.Column{Name: c.name, Type: c.kind})
-			} else {
-				found.Columns[i].Type = merge(found.Columns[i].Type, c.kind)
-			}
+		columns := make([]engine.Column, len(described.columns))
+		for i, c := range described.columns {
+			columns[i] = engine.Column{Name: c.name, Type: c.kind}
 		}
+
+		found.Columns = engine.Join(found.Columns, columns)
 	}
 
 	if len(found.Columns) > p.bounds.Columns {
-		return found, &failure{code: engine.TooManyColumns, message: fmt.Sprintf("The files have %d columns in total; %d are allowed.", len(found.Columns), p.bounds.Columns)}
+		return found, &failure{code: engine.TooManyColumns, message: engine.TooManyInTotal(len(found.Columns), p.bounds)}
+	}
+
+	if request.IsPart {
+		return found, nil
 	}
 
 	for i := range found.Columns {
