@@ -3,6 +3,7 @@ OAPI_CODEGEN_VERSION := v2.8.1
 SCHEMATHESIS_VERSION := 4.32.5
 HELM_VERSION := v4.3.1
 KUBERNETES_VALIDATE_VERSION := 1.37.0
+TOXIPROXY_VERSION := v2.5.0
 
 cache := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quern
 export QUERN_STACK_DIR := $(abspath $(or $(QUERN_STACK_DIR),$(cache)/stack))
@@ -17,6 +18,7 @@ VERSITYGW_VERSION := $(shell sed -n 's/^VERSION=//p' stack/versitygw)
 VERSITYGW := $(QUERN_TOOLS_DIR)/versitygw-$(VERSITYGW_VERSION)/versitygw
 SCHEMATHESIS := $(QUERN_TOOLS_DIR)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/st
 HELM := $(QUERN_TOOLS_DIR)/helm-$(HELM_VERSION)/helm
+TOXIPROXY := $(QUERN_TOOLS_DIR)/toxiproxy-$(TOXIPROXY_VERSION)/server
 KUBERNETES_VALIDATE := $(QUERN_TOOLS_DIR)/kubernetes-validate-$(KUBERNETES_VALIDATE_VERSION)/bin/kubernetes-validate
 
 # The files that `make generate` writes.
@@ -145,6 +147,17 @@ torture: ## Run the long tests for hours: full loops, the service with the race 
 	QUERN_TEST_RACE=yes go run ./e2e/runner -race -timeout 6h
 	$(MAKE) --no-print-directory fuzz FUZZ_TIME=1800 FUZZ_GUIDED=yes
 
+# Both use the stack, and Prometheus, which deploy/prometheus/promtool installs.
+.PHONY: soak
+soak: export QUERN_TEST_TOXIPROXY := $(TOXIPROXY)
+soak: $(TOXIPROXY) ## Run two replicas of each role with 50 users and a fault every 30 s, for SOAK_TIME (default 60m); SOAK_SEED repeats a run
+	go test -tags scripted,soak -count=1 -timeout 0 -run '^TestSoak$$' -v ./e2e
+
+.PHONY: alerts
+alerts: export QUERN_TEST_TOXIPROXY := $(TOXIPROXY)
+alerts: $(TOXIPROXY) ## Let the alerts fire by real faults, in a real Prometheus
+	go test -tags scripted,soak -count=1 -timeout 30m -run '^TestAlertsFire$$' -parallel $(or $(ALERTS_PARALLEL),3) -v ./e2e
+
 # FuzzOperations, which sends requests to all operations, gets a quarter of the time; the other targets share the rest. Guided fuzzing
 # compiles every library again with counters, which costs more time than a short run gains. Go sometimes reports the end of the time as a
 # failure without an input (go.dev/issue/75804); this is not treated as a failure.
@@ -244,3 +257,6 @@ $(HELM):
 $(KUBERNETES_VALIDATE):
 	python3 -m venv --clear $(dir $(@D))
 	$(@D)/pip install -q --disable-pip-version-check kubernetes-validate==$(KUBERNETES_VALIDATE_VERSION)
+
+$(TOXIPROXY):
+	GOBIN=$(@D) go install github.com/Shopify/toxiproxy/v2/cmd/server@$(TOXIPROXY_VERSION)
