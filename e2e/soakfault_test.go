@@ -246,6 +246,8 @@ func (b *balancer) RoundTrip(request *http.Request) (*http.Response, error) {
 		if body, err = io.ReadAll(request.Body); err != nil {
 			return nil, err
 		}
+
+		request.ContentLength = int64(len(body))
 	}
 
 	failure := errors.New("no replica is ready")
@@ -257,7 +259,11 @@ func (b *balancer) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 
 		sent := request.Clone(request.Context())
-		sent.URL.Host, sent.Body = next.host, io.NopCloser(bytes.NewReader(body))
+		sent.URL.Host = next.host
+
+		if sent.Body = http.NoBody; len(body) > 0 {
+			sent.Body = io.NopCloser(bytes.NewReader(body))
+		}
 
 		answer, err := http.DefaultTransport.RoundTrip(sent)
 		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) {

@@ -71,10 +71,10 @@ func (u *soakUser) dataset(name string) *filled {
 // settle creates the user's datasets.
 func (u *soakUser) settle() {
 	if u.index%2 == 0 {
-		var made struct{ Value string }
+		var made struct{ Token string }
 
 		u.must(http.MethodPost, "/user/tokens", `{"name": "soak", "role": "owner"}`, &made)
-		u.token = made.Value
+		u.token = made.Token
 	}
 
 	for _, name := range []string{"orders", "ledger"} {
