@@ -220,7 +220,7 @@ func (k *soak) settle() {
 func (k *soak) disturb(end time.Time) {
 	k.t.Helper()
 
-	for left := []fault(nil); time.Until(end) > faultEvery; {
+	for left := []soakFault(nil); time.Until(end) > faultEvery; {
 		if len(left) == 0 {
 			left = k.faults()
 			k.random.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })

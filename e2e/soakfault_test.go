@@ -24,14 +24,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fault is something that goes wrong. happen returns when it is over, with the moment from which recovery counts.
-type fault struct {
+// soakFault is something that goes wrong. happen returns when it is over, with the moment from which recovery counts.
+type soakFault struct {
 	name   string
 	happen func() time.Time
 }
 
 // faults returns one fault of each kind.
-func (k *soak) faults() (list []fault) {
+func (k *soak) faults() (list []soakFault) {
 	for _, part := range []string{"database", "store", "issuer", "model", "front"} {
 		latency := map[string]int{"database": 100, "front": 300}[part]
 		if latency == 0 {
@@ -44,16 +44,16 @@ func (k *soak) faults() (list []fault) {
 			{"reset", `{"name": "fault", "type": "reset_peer", "attributes": {"timeout": 0}}`},
 			{"latency", fmt.Sprintf(`{"name": "fault", "type": "latency", "attributes": {"latency": %d, "jitter": %d}}`, latency, latency/4)},
 		} {
-			list = append(list, fault{part + " " + one.name, func() time.Time { return k.toxic.during(part, one.toxic, faultLasts) }})
+			list = append(list, soakFault{part + " " + one.name, func() time.Time { return k.toxic.during(part, one.toxic, faultLasts) }})
 		}
 	}
 
 	still := k.random.IntN(2)
 
 	return append(list,
-		fault{"api SIGKILL", func() time.Time { return k.killed(k.apis[1]) }}, fault{"worker SIGKILL", func() time.Time { return k.killed(k.workers[1]) }},
-		fault{"api SIGSTOP", func() time.Time { return stopped(k.t, k.apis[still]) }}, fault{"worker SIGSTOP", func() time.Time { return stopped(k.t, k.workers[still]) }},
-		fault{"api children", func() time.Time { return killChildren(k.apis[still]) }}, fault{"worker children", func() time.Time { return killChildren(k.workers[still]) }})
+		soakFault{"api SIGKILL", func() time.Time { return k.killed(k.apis[1]) }}, soakFault{"worker SIGKILL", func() time.Time { return k.killed(k.workers[1]) }},
+		soakFault{"api SIGSTOP", func() time.Time { return stopped(k.t, k.apis[still]) }}, soakFault{"worker SIGSTOP", func() time.Time { return stopped(k.t, k.workers[still]) }},
+		soakFault{"api children", func() time.Time { return killChildren(k.apis[still]) }}, soakFault{"worker children", func() time.Time { return killChildren(k.workers[still]) }})
 }
 
 // killed kills a process and starts it again at once, as a supervisor does.

@@ -65,14 +65,14 @@ func (g *grantModel) during(from, to time.Time) (some, all bool) {
 	}
 }
 
-// marks matches what every row contains: its owner, and whether it is in a dataset that nobody else may ever read.
-var marks = regexp.MustCompile(`mark-(\d+)(-own)?`)
+// soakMarks matches what every row contains: its owner, and whether it is in a dataset that nobody else may ever read.
+var soakMarks = regexp.MustCompile(`mark-(\d+)(-own)?`)
 
 // judge checks that an answer to a request between two moments has only rows that the caller may see.
 func (u *soakUser) judge(what string, from, to time.Time, body string) {
 	seen := map[string]bool{}
 
-	for _, mark := range marks.FindAllStringSubmatch(body, -1) {
+	for _, mark := range soakMarks.FindAllStringSubmatch(body, -1) {
 		if seen[mark[0]] {
 			continue
 		}

@@ -60,10 +60,10 @@ func (s *soakTimes) count(what string) {
 // soakSeries is what the processes took over time.
 type soakSeries struct {
 	began   time.Time
-	samples map[string]map[string][]sample // by process and by resource
+	samples map[string]map[string][]soakSample // by process and by resource
 }
 
-type sample struct{ at, value float64 } // at: hours since the beginning
+type soakSample struct{ at, value float64 } // at: hours since the beginning
 
 // measured are the resources that must not grow, each with the growth per hour that is accepted as noise, and the unit for people.
 func measured() []resource {
@@ -88,10 +88,10 @@ const measureEvery = 5 * time.Second
 
 // measure notes every five seconds what the processes take.
 func (k *soak) measure(ctx context.Context) {
-	k.series = soakSeries{began: time.Now(), samples: map[string]map[string][]sample{}}
+	k.series = soakSeries{began: time.Now(), samples: map[string]map[string][]soakSample{}}
 
 	for name := range k.services() {
-		k.series.samples[name] = map[string][]sample{}
+		k.series.samples[name] = map[string][]soakSample{}
 	}
 
 	for ; ctx.Err() == nil; waitFor(ctx, measureEvery) {
@@ -109,7 +109,7 @@ func (k *soak) measure(ctx context.Context) {
 				"connections":               found["quern_postgres_connections_used"] + found["quern_postgres_connections_idle"],
 				"work folder without cache": float64(folder) - found["quern_cache_bytes"],
 			} {
-				k.series.samples[name][resource] = append(k.series.samples[name][resource], sample{at, value})
+				k.series.samples[name][resource] = append(k.series.samples[name][resource], soakSample{at, value})
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func metricsOf(ctx context.Context, s *service) map[string]float64 {
 
 // trend returns the mean of the samples after the first quarter, in which caches fill, and the slope per hour of the straight line that
 // fits them best.
-func trend(samples []sample) (mean, slope, hours float64) {
+func trend(samples []soakSample) (mean, slope, hours float64) {
 	samples = samples[len(samples)/4:]
 	if len(samples) < 2 {
 		return 0, 0, 0

@@ -334,7 +334,7 @@ func (u *soakUser) rpc(path, body string) *answer {
 // retriable reports whether the result of a call, which has the status 200, says that the call should be repeated.
 func retriable(body string) bool {
 	return slices.ContainsFunc([]string{"UNAVAILABLE", "RATE_LIMITED", "TIMEOUT", "IN_PROGRESS"}, func(code string) bool {
-		return strings.Contains(body, `"reason":"`+code) || strings.Contains(body, `"text":"`+code)
+		return strings.Contains(body, `"reason":"`+code) || strings.Contains(body, `"text":"`+code) || strings.Contains(body, `"message":"`+code)
 	})
 }
 
