@@ -321,7 +321,7 @@ func (u *soakUser) tool() {
 func (u *soakUser) rpc(path, body string) *answer {
 	for deadline := time.Now().Add(soakPatience); time.Now().Before(deadline); time.Sleep(rand.N(time.Second)) {
 		got := u.until(http.MethodPost, path, body, "Mcp-Protocol-Version: 2025-11-25", "Accept: application/json, text/event-stream")
-		if got == nil || !retriable(got.body) {
+		if got == nil || !retriable(u.failure(got)) {
 			return got
 		}
 	}
@@ -331,23 +331,43 @@ func (u *soakUser) rpc(path, body string) *answer {
 	return nil
 }
 
-// retriable reports whether the result of a call, which has the status 200, says that the call should be repeated.
-func retriable(body string) bool {
+// failure returns the message with which a call failed, or an empty text. A task that failed is an answer.
+func (u *soakUser) failure(got *answer) string {
+	if got.status != http.StatusOK {
+		return got.body
+	}
+
+	for _, text := range messages(u.k.t, got) {
+		var message struct {
+			Error  json.RawMessage
+			Result struct{ IsError bool }
+		}
+
+		if err := json.Unmarshal(text, &message); err != nil || message.Error != nil || message.Result.IsError {
+			return string(text)
+		}
+	}
+
+	return ""
+}
+
+// retriable reports whether the message of a call that failed says that the call should be repeated.
+func retriable(failure string) bool {
 	return slices.ContainsFunc([]string{"UNAVAILABLE", "RATE_LIMITED", "TIMEOUT", "IN_PROGRESS"}, func(code string) bool {
-		return strings.Contains(body, `"reason":"`+code) || strings.Contains(body, `"text":"`+code) || strings.Contains(body, `"message":"`+code)
+		return strings.Contains(failure, `"reason":"`+code) || strings.Contains(failure, `"text":"`+code) || strings.Contains(failure, `"message":"`+code)
 	})
 }
 
 // refusedRPC reports whether a call was refused because the user may not read the data.
 func (u *soakUser) refusedRPC(what string, owner int, began time.Time, got *answer) bool {
-	isError := got.status != http.StatusOK || strings.Contains(got.body, `"error":{`) || strings.Contains(got.body, `"isError":true`)
-	if !isError {
+	failure := u.failure(got)
+	if failure == "" {
 		return false
 	}
 
 	_, all := u.grantFrom(owner).during(began, time.Now())
 	if owner == u.index || all {
-		u.k.t.Errorf("%s: %s about user %d: %d %s", u.name, what, owner, got.status, got.body)
+		u.k.t.Errorf("%s: %s about user %d: %d %s", u.name, what, owner, got.status, failure)
 	}
 
 	return true
