@@ -108,11 +108,17 @@ func newToxiproxy(t *testing.T) *toxiproxy {
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 
+	written := &output{}
 	process := exec.Command(program, "-host", host, "-port", port)
+	process.Stderr = written
 	require.NoError(t, process.Start())
 	t.Cleanup(func() {
 		_ = process.Process.Kill()
 		_ = process.Wait()
+
+		if said := written.String(); t.Failed() && said != "" {
+			t.Logf("toxiproxy wrote at the end: %s", said[max(0, len(said)-4000):])
+		}
 	})
 
 	p := &toxiproxy{t, "http://" + net.JoinHostPort(host, port)}
@@ -166,7 +172,10 @@ func (p *toxiproxy) during(name, toxic string, lasting time.Duration) time.Time 
 func (p *toxiproxy) call(method, path, body string) *answer {
 	p.t.Helper()
 
-	answer, err := try(newRequest(p.t, method, p.address+path, "", body))
+	request := newRequest(p.t, method, p.address+path, "", body)
+	request.Close = true // toxiproxy closes connections that were idle
+
+	answer, err := try(request)
 	require.NoError(p.t, err)
 	require.Less(p.t, answer.status, http.StatusBadRequest, answer.body)
 
