@@ -27,8 +27,8 @@ type alarm struct {
 
 // TestAlertsFire causes real faults of real services that a real Prometheus scrapes. Each alert must be quiet before its fault, fire
 // while it lasts, and end after it. The rules are the shipped ones with their thresholds. Only their times are shorter: a minute lasts a
-// second, a range is 20 to 60 seconds, and the rules are evaluated every second.
-func TestAlertsFire(t *testing.T) { //nolint:paralleltest // some alerts are about times
+// second, a range is 10 to 60 seconds, and the rules are evaluated every second.
+func TestAlertsFire(t *testing.T) { //nolint:paralleltest,tparallel // nothing else runs beside it
 	content, err := os.ReadFile(rulesPath)
 	require.NoError(t, err)
 
@@ -38,7 +38,6 @@ func TestAlertsFire(t *testing.T) { //nolint:paralleltest // some alerts are abo
 		"a replica dies":                   {[]string{"QuernDown"}, replicaDies},
 		"the database is down":             {[]string{"QuernNotReady", "QuernErrorBudgetBurn"}, databaseIsDown},
 		"the store is down":                {[]string{"QuernDegraded", "QuernStoreFailing"}, storeIsDown},
-		"the model is down":                {[]string{"QuernModelsFailing"}, modelIsDown},
 		"every slot is taken":              {[]string{"QuernStatementsRefused"}, slotsAreTaken},
 		"statements are slow":              {[]string{"QuernStatementsSlow"}, statementsAreSlow},
 		"the database is slow":             {[]string{"QuernPoolExhausted", "QuernReadsSlow"}, databaseIsSlow},
@@ -95,7 +94,7 @@ func hastened(t *testing.T, rules string) string {
 	}
 
 	rules = regexp.MustCompile(`\[\w+\]`).ReplaceAllStringFunc(rules, func(found string) string {
-		return "[" + strconv.Itoa(min(60, max(20, seconds(strings.Trim(found, "[]"))))) + "s]"
+		return "[" + strconv.Itoa(min(60, max(10, seconds(strings.Trim(found, "[]"))))) + "s]"
 	})
 	rules = regexp.MustCompile(`for: \w+`).ReplaceAllStringFunc(rules, func(found string) string {
 		return fmt.Sprintf("for: %ds", seconds(strings.TrimPrefix(found, "for: ")))
@@ -157,26 +156,6 @@ func storeIsDown(t *testing.T) (watched []*service, begin, end func()) {
 	return []*service{s}, func() { between.set(behaviour{refuse: true}) }, func() {
 		stop()
 		between.set(behaviour{})
-	}
-}
-
-func modelIsDown(t *testing.T) (watched []*service, begin, end func()) {
-	t.Helper()
-
-	m := newModel(t, func(conversation) any { return selects(`SELECT count(*) AS n FROM "orders"`) })
-	s := start(t, append(m.settings(), "QUERN_RUN_MAX_PER_USER=100")...)
-	d := newFilled(t, s, "ada", s.newKey().token("ada"))
-	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
-
-	question := d.script("nl2ql", "How many orders are there?", "")
-	stop := during(t, 2, func(ctx context.Context) {
-		_, _ = try(newRequest(t, http.MethodPost, s.url+"/query/ask", d.bearer, question, "Accept: application/json"))
-		waitFor(ctx, 500*time.Millisecond)
-	})
-
-	return []*service{s}, func() { m.down.Store(true) }, func() {
-		m.down.Store(false)
-		stop()
 	}
 }
 

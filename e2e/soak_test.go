@@ -247,8 +247,8 @@ func (k *soak) heal(name string, since time.Time) {
 
 	const longest = 3 * time.Minute
 
-	why := ""
-	for why = k.prober.probe(); why != "" && time.Since(since) < longest; why = k.prober.probe() {
+	why := k.prober.probe()
+	for ; why != "" && time.Since(since) < longest; why = k.prober.probe() {
 		time.Sleep(200 * time.Millisecond)
 	}
 

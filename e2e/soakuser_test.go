@@ -142,8 +142,8 @@ func (u *soakUser) once(method, path, body string, headers ...string) *answer {
 	defer cancel()
 
 	began := time.Now()
-	got, err := try(newRequest(u.k.t, method, u.k.front+path, u.bearer(), body, headers...).WithContext(ctx))
 
+	got, err := try(newRequest(u.k.t, method, u.k.front+path, u.bearer(), body, headers...).WithContext(ctx))
 	if err != nil {
 		u.k.times.count("no answer")
 
@@ -290,10 +290,12 @@ func (u *soakUser) load() {
 
 // upload uploads a file with rows and requests its ingestion. do sends a request.
 func (u *soakUser) upload(ids []int64, do func(method, path, body string, into any) bool) (now ingestion, done bool) {
-	content := "id,mark\n"
+	lines := []string{"id,mark"}
 	for _, id := range ids {
-		content += fmt.Sprintf("%d,%s\n", id, u.mark())
+		lines = append(lines, fmt.Sprintf("%d,%s", id, u.mark()))
 	}
+
+	content := strings.Join(lines, "\n") + "\n"
 
 	var session prepared
 	if !do(http.MethodPost, "/file-upload/prepare", fmt.Sprintf(`{"filesToUpload": [{"filename": "orders.csv", "size": %d}]}`, len(content)), &session) {
