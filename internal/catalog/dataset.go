@@ -390,6 +390,7 @@ type Content struct {
 	Rows               int64
 	Bytes, BytesBefore int64 // of its data files, now and in the snapshot before
 	Snapshot           uuid.UUID
+	IsAttached         bool // its data files are in another store
 }
 
 // SetContentTx records a new snapshot of a dataset. It returns false if the dataset was cleared, deleted or restored

@@ -8,6 +8,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -50,6 +51,14 @@ func (c Catalog) SetEngine(ctx context.Context, at Path, engine Engine) error {
 			return err
 		}
 
+		if attached, err := lake.IsAttached(ctx, tx, found.table()); err != nil || attached && engine != DuckDB {
+			if err == nil {
+				err = fault.New(fault.Conflict, fmt.Sprintf("The dataset %s is attached: Trino does not have the files of the other catalog.", at))
+			}
+
+			return err
+		}
+
 		return c.setEngineTx(ctx, tx, *found, engine, string(engine))
 	})
 }
@@ -69,7 +78,7 @@ func (c Catalog) setEngineTx(ctx context.Context, tx postgres.Tx, d Dataset, eng
 // crossTx makes Trino read a dataset whose data files have grown beyond the threshold. Only the snapshot that crosses it does so: an operator
 // who then chooses DuckDB is not overruled by the next one.
 func (c Catalog) crossTx(ctx context.Context, tx postgres.Tx, d Dataset, content Content) error {
-	if c.TrinoThreshold == 0 || content.Bytes <= c.TrinoThreshold || content.BytesBefore > c.TrinoThreshold {
+	if c.TrinoThreshold == 0 || content.IsAttached || content.Bytes <= c.TrinoThreshold || content.BytesBefore > c.TrinoThreshold {
 		return nil
 	}
 

@@ -162,6 +162,14 @@ func (c Catalog) transferParties(ctx context.Context, q postgres.Querier, at Pat
 		return Dataset{}, auth.Principal{}, err
 	}
 
+	if attached, err := lake.IsAttached(ctx, q, source.table()); err != nil || attached {
+		if err == nil {
+			err = fault.New(fault.Conflict, fmt.Sprintf("The dataset %s is attached: the new owner attaches the table with a connection and a source of their own.", at))
+		}
+
+		return Dataset{}, auth.Principal{}, err
+	}
+
 	return *source, auth.Principal{Account: to, Username: newOwner}, c.checkRoom(ctx, q, to, *source)
 }
 

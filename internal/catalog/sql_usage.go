@@ -37,12 +37,12 @@ const (
 		LEFT JOIN usage u ON u.account_id = $1 AND u.day = $2 AND u.kind = k.kind
 		ORDER BY k.n`
 
-	// What the account $1 stores: the current rows of datasets that are not deleted, the files that were loaded into them, and uploads that
+	// What the account $1 stores: the current rows of datasets that are not deleted and not attached, the files that were loaded into them, and uploads that
 	// are in progress or wait to be loaded.
 	sqlStored = `
 		((SELECT coalesce(sum(s.byte_count), 0) FROM lake_tables t
 			JOIN lake_snapshots s ON s.account_id = t.account_id AND s.dataset_id = t.dataset_id AND s.id = t.snapshot_id
-			WHERE t.account_id = $1 AND t.removed_at IS NULL)
+			WHERE t.account_id = $1 AND t.removed_at IS NULL AND t.attached IS NULL)
 		+ (SELECT coalesce(sum(f.size), 0) FROM upload_files f
 			WHERE f.account_id = $1 AND f.bound_dataset IS NULL AND f.removed_at IS NULL AND f.status <> 'aborted')
 		+ (SELECT coalesce(sum(f.size), 0) FROM upload_files f

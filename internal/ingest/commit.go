@@ -201,6 +201,8 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 	switch {
 	case draft != nil && fault.Is(err, fault.Conflict):
 		return g.taken(ctx, table, fits, err, lease)
+	case errors.Is(err, lake.ErrAttached):
+		return g.refuseAll(ctx, fits, errAttached(), lease)
 	case errors.Is(err, lake.ErrStale):
 		return g.replan(ctx, fits, lease)
 	case errors.Is(err, errMoved):

@@ -75,5 +75,5 @@ func content(made lake.Snapshot) catalog.Content {
 		columns[n] = catalog.Column{Name: c.Name, Type: string(c.Type), Nullable: true}
 	}
 
-	return catalog.Content{Columns: columns, Rows: made.Rows, Bytes: made.Bytes, BytesBefore: made.BytesBefore, Snapshot: made.ID}
+	return catalog.Content{Columns: columns, Rows: made.Rows, Bytes: made.Bytes, BytesBefore: made.BytesBefore, Snapshot: made.ID, IsAttached: made.Operation == lake.Attached}
 }

@@ -322,12 +322,15 @@ func moveAvro(content []byte, address func(string) string, sizes map[string]int6
 	return made, nil
 }
 
-func (f avroFile) unpack(packed []byte) ([]byte, error) {
+func (f avroFile) unpack(packed []byte) ([]byte, error) { return f.unpackAtMost(packed, maxMetadata) }
+
+// unpackAtMost returns at most this many bytes of a block, so that a block that is longer ends in the middle of a value.
+func (f avroFile) unpackAtMost(packed []byte, most int64) ([]byte, error) {
 	switch f.codec {
 	case "", "null":
 		return packed, nil
 	case "deflate":
-		return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), maxMetadata))
+		return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), most))
 	default:
 		return nil, fmt.Errorf("%w: the codec %q", errAvro, f.codec)
 	}

@@ -217,7 +217,7 @@ func (c *cache) has(file File) bool {
 
 // take returns the copy of a file and counts the caller as a user. If there is no copy, take makes room and starts to
 // fetch it.
-func (c *cache) take(ctx context.Context, file File) (*copied, error) {
+func (c *cache) take(ctx context.Context, file File, read ReadForeignFile) (*copied, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -255,7 +255,7 @@ func (c *cache) take(ctx context.Context, file File) (*copied, error) {
 	c.items[name] = item
 	c.used += file.Size
 
-	go c.fetch(ctx, file, item)
+	go c.fetch(ctx, file, read, item)
 
 	return item, nil
 }
@@ -314,13 +314,13 @@ func (c *cache) leave(item *copied) {
 	}
 }
 
-func (c *cache) fetch(ctx context.Context, file File, item *copied) {
+func (c *cache) fetch(ctx context.Context, file File, read ReadForeignFile, item *copied) {
 	defer item.stop()
 
 	var draft string
 
 	err := fault.Try(func() (err error) {
-		draft, err = c.download(ctx, file)
+		draft, err = c.download(ctx, file, read)
 
 		return err
 	})
@@ -370,8 +370,12 @@ func (c *cache) open(ctx context.Context, key string) (io.ReadCloser, error) {
 }
 
 // download writes the object to a file with a temporary name.
-func (c *cache) download(ctx context.Context, file File) (path string, err error) {
-	object, err := c.open(ctx, file.Key)
+func (c *cache) download(ctx context.Context, file File, read ReadForeignFile) (path string, err error) {
+	if read == nil {
+		read = func(ctx context.Context, _ string) (io.ReadCloser, error) { return c.open(ctx, file.Key) }
+	}
+
+	object, err := read(ctx, file.Address)
 	if err != nil {
 		return "", fmt.Errorf("fetching %s: %w", file.Key, err)
 	}
@@ -389,7 +393,9 @@ func (c *cache) download(ctx context.Context, file File) (path string, err error
 	}()
 
 	size, err := io.Copy(c.watch.Writer(draft), io.LimitReader(object, file.Size+1))
-	if err == nil && size != file.Size {
+	if err == nil && file.Address != "" {
+		err = file.fits(draft)
+	} else if err == nil && size != file.Size {
 		err = fmt.Errorf("fetching %s: the size is not %d bytes", file.Key, file.Size)
 	}
 

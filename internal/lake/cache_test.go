@@ -351,7 +351,7 @@ func TestCacheLastUserLeaves(t *testing.T) {
 	c := l.cache
 
 	for range 20 {
-		item, err := c.take(t.Context(), p.object(10))
+		item, err := c.take(t.Context(), p.object(10), nil)
 		require.NoError(t, err)
 
 		// The fetch has a complete temporary file and waits for the lock to rename it. The user waits behind it to

@@ -126,7 +126,7 @@ func (l *Lake) load(ctx context.Context, change Change) (base *state, staged []S
 		if base == nil {
 			base = &state{}
 
-			if change.Mode == Append || change.Mode == Replace || change.Mode == Merged {
+			if change.Mode == Append || change.Mode == Replace || change.Mode == Merged || change.Mode == Attached {
 				err = insertTable(ctx, q, change.Table)
 			}
 		}

@@ -40,6 +40,7 @@ type draft struct {
 	moved      []iceberg.ManifestEntry // entries of manifests that leave the table
 	out        Snapshot                // totals of the files that were taken out
 	written    []object
+	attach     Attachment
 	location   string // address of the new metadata
 	retired    string // key of the metadata that is replaced
 }
@@ -128,6 +129,10 @@ func newNumber() int64 {
 func (l *Lake) content(ctx context.Context, change Change, d *draft, manifests *[]iceberg.ManifestFile) (nothing bool, err error) {
 	current := d.base.current
 
+	if isAttached := current != nil && current.Operation == Attached; isAttached && change.Mode != Attached {
+		return false, ErrAttached
+	}
+
 	switch change.Mode {
 	case Append:
 		if current != nil {
@@ -158,6 +163,8 @@ func (l *Lake) content(ctx context.Context, change Change, d *draft, manifests *
 		err = l.restore(ctx, change, d, manifests)
 	case Compacted:
 		err = l.compact(ctx, change, d, manifests)
+	case Attached:
+		err = l.attach(ctx, change, d, manifests)
 	case Deleted, Merged:
 		if len(change.Files) == 0 && len(d.staged) == 0 {
 			return true, nil

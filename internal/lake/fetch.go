@@ -16,8 +16,19 @@ import (
 // Concurrent callers wait for the same copy.
 //
 // Faults: LimitExceeded if the file is larger than the cache. Unavailable if files in use or a full disk leave no
-// room, or the store does not answer.
+// room, or the store does not answer. Unavailable and InvalidState for a file of an attached table that cannot
+// be had, or may not be read any more.
 func (l *Lake) Fetch(ctx context.Context, file File) (path string, release func(), err error) {
+	opened, err := l.openForeign(ctx, []File{file})
+	if err != nil {
+		return "", nil, err
+	}
+
+	return l.fetch(ctx, file, opened[file.At])
+}
+
+// fetch is Fetch. read opens a file of an attached table, and is nil for one of our store.
+func (l *Lake) fetch(ctx context.Context, file File, read ReadForeignFile) (path string, release func(), err error) {
 	if l.cache == nil {
 		return "", nil, errors.New("this process has no cache of data files")
 	}
@@ -29,7 +40,7 @@ func (l *Lake) Fetch(ctx context.Context, file File) (path string, release func(
 		}
 	}
 
-	item, err := l.cache.take(ctx, file)
+	item, err := l.cache.take(ctx, file, read)
 	if err != nil {
 		return "", nil, err
 	}
@@ -68,6 +79,11 @@ func (l *Lake) FetchAll(ctx context.Context, files []File, use func(path string,
 		return func() {}, fault.New(fault.LimitExceeded, fmt.Sprintf("The data files have %d bytes, but the cache of this server holds only %d.", size, l.cache.room))
 	}
 
+	opened, err := l.openForeign(ctx, files)
+	if err != nil {
+		return func() {}, err
+	}
+
 	releases := make([]func(), len(files))
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -77,7 +93,7 @@ func (l *Lake) FetchAll(ctx context.Context, files []File, use func(path string,
 		group.Go(func() (err error) {
 			defer fault.Recover(&err)
 
-			path, release, err := l.Fetch(ctx, file)
+			path, release, err := l.fetch(ctx, file, opened[file.At])
 			if err != nil {
 				return err
 			}

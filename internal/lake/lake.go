@@ -1,8 +1,10 @@
 package lake
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sort"
 	"time"
@@ -28,6 +30,10 @@ var (
 	ErrExpired = errors.New("the snapshot of that time is no longer kept")
 	// ErrChanged reports that a cached file differs from the file that was fetched.
 	ErrChanged = errors.New("a cached file was changed")
+	// ErrAttached reports that a table shows an Iceberg table of another catalog, so that its rows can be changed only there.
+	ErrAttached = errors.New("the table is attached")
+	// ErrOwnRows reports that a table that has, or had, rows of its own, or that shows another table, cannot show this one.
+	ErrOwnRows = errors.New("the table cannot be attached")
 	// ErrMissing: the store does not have an object that a row lists.
 	ErrMissing = errors.New("the object store does not have an object that the database lists; run quernd fsck")
 )
@@ -49,6 +55,7 @@ const (
 	Compacted Mode = "compact" // rewrites files, changes no row
 	Deleted   Mode = "delete"  // removes some rows
 	Merged    Mode = "merge"   // replaces rows with new ones that have the same key or come from the same file, and adds the others
+	Attached  Mode = "attach"  // shows the files of an Iceberg table of another catalog
 )
 
 // takesAway reports whether a commit of this mode may remove existing rows, so that an earlier profile must no longer be
@@ -56,12 +63,14 @@ const (
 func (m Mode) takesAway() bool { return m == Replace || m == Clear || m == Restore || m == Deleted }
 
 // exchanges reports whether a commit of this mode adds or exchanges single files, and keeps the others.
-func (m Mode) exchanges() bool { return m == Append || m == Compacted || m == Deleted || m == Merged }
+func (m Mode) exchanges() bool {
+	return m == Append || m == Compacted || m == Deleted || m == Merged || m == Attached
+}
 
 // iceberg returns Iceberg's name for what a commit of this mode does.
 func (m Mode) iceberg() string {
 	switch m {
-	case Replace, Restore, Deleted, Merged:
+	case Replace, Restore, Deleted, Merged, Attached:
 		return "overwrite"
 	case Clear:
 		return "delete"
@@ -92,7 +101,12 @@ type Config struct {
 	CacheDir   string
 	CacheBytes int64
 	Folder     *disk.Watch // watches the file system of CacheDir
+	// Foreign returns how the files of an attached table are read, if that is still permitted. nil means that none is read.
+	Foreign func(ctx context.Context, at Attachment) (ReadForeignFile, error)
 }
+
+// ReadForeignFile opens a data file of an attached table. Its errors are faults that tell what the reader can do.
+type ReadForeignFile func(ctx context.Context, address string) (io.ReadCloser, error)
 
 const defaultKeepSnapshots = 100
 
@@ -109,6 +123,7 @@ type Lake struct {
 	known       *memory
 	cache       *cache
 	observe     func(mode Mode, err error, lost int, took time.Duration)
+	foreign     func(ctx context.Context, at Attachment) (ReadForeignFile, error)
 
 	patience time.Duration
 }
@@ -121,7 +136,7 @@ func New(c Config) (*Lake, error) {
 
 	l := &Lake{
 		db: c.DB, store: c.Store, now: c.Now, log: c.Log, deleteGrace: c.DeleteGrace, quietPeriod: c.QuietPeriod, keep: c.KeepSnapshots, base: c.Store.URI(""),
-		known: newMemory(memoryBytes), patience: patience, observe: c.Observe,
+		known: newMemory(memoryBytes), patience: patience, observe: c.Observe, foreign: c.Foreign,
 	}
 
 	if c.CacheDir != "" {
@@ -189,6 +204,9 @@ type File struct {
 	FirstRow  int64
 	Shape     string // hash of the columns; empty if not known
 	Compacted bool   // made from other files
+	// Address and At are those of a file of an attached table, which is not in our store. Key is only the name of its copy.
+	Address string
+	At      Attachment
 }
 
 // Snapshot is one version of a table. It never changes.
@@ -225,4 +243,6 @@ type Change struct {
 	// and the rewritten files lack.
 	Rewritten uuid.UUID
 	Removed   int64
+	// Attach is the table that is shown, when attaching. Columns are then all columns, and Files the files that are no longer in it.
+	Attach Attachment
 }

@@ -86,7 +86,8 @@ const (
 			ingestion_id = CASE WHEN place IS NULL THEN ingestion_id END,
 			generation = CASE kind WHEN 'data' THEN $4::bigint END, manifest_generation = CASE WHEN id = ANY($5) THEN $4::bigint END
 		WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND state = CASE kind WHEN 'data' THEN 'ready' ELSE 'writing' END`
-	sqlCommitRetired = `
+	sqlCommitAttached = `UPDATE lake_tables SET attached = $3::jsonb WHERE account_id = $1 AND dataset_id = $2`
+	sqlCommitRetired  = `
 		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND object_key = $3`
 )
 
@@ -135,6 +136,10 @@ func commitRows(ctx context.Context, tx pgx.Tx, d draft, times commitTimes) (don
 
 	must(1, sqlCommitSnapshot, t.Account, t.Dataset, d.made.ID, d.made.Sequence, d.made.Number, d.made.Operation, d.made.schema,
 		d.made.Rows, d.made.Bytes, d.made.Files, d.made.list, d.made.CommittedAt, d.generation)
+	if d.made.Operation == Attached {
+		must(1, sqlCommitAttached, t.Account, t.Dataset, document{d.attach})
+	}
+
 	must(len(ids), sqlCommitFiles, t.Account, t.Dataset, ids, d.generation, manifestsOf(d.written))
 	d.moveFiles(must)
 	d.ask(batch, times)
@@ -200,7 +205,7 @@ func (d *draft) ask(batch *pgx.Batch, times commitTimes) {
 
 	batch.Queue(sqlCommitProfile, t.Account, t.Dataset, d.made.ID, times.now, times.profile, d.made.Rows, patientFor)
 
-	if d.made.Files >= compactFrom {
+	if d.made.Files >= compactFrom && d.made.Operation != Attached {
 		batch.Queue(sqlCommitCompact, t.Account, t.Dataset, d.made.ID, times.now)
 	}
 }

@@ -13,7 +13,9 @@ import (
 
 const sqlSelectOrigins = `
 	SELECT object_key, size, row_count, ingestion_id, source_id, coalesce(source_name, ''), first_row, coalesce(shape, ''),
-		place IS NOT NULL FROM lake_files
+		place IS NOT NULL, coalesce(address, ''),
+		CASE WHEN address IS NOT NULL THEN (SELECT attached FROM lake_tables WHERE account_id = $1 AND dataset_id = $2) END
+	FROM lake_files
 	WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) ORDER BY coalesce(place, id)`
 
 // selectOrigins returns the files with these keys, in the same order as the files of the current snapshot.
@@ -27,10 +29,12 @@ func selectOrigins(ctx context.Context, q postgres.Querier, t Table, keys []stri
 		found             = make([]File, 0, len(keys))
 		f                 File
 		ingestion, source uuid.NullUUID
+		attached          *Attachment
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.Name, &f.FirstRow, &f.Shape, &f.Compacted}, func() error {
-		f.Ingestion, f.Source = ingestion.UUID, source.UUID
+	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.Name, &f.FirstRow, &f.Shape, &f.Compacted, &f.Address, &attached}, func() error {
+		f.Ingestion, f.Source, f.At = ingestion.UUID, source.UUID, Attachment{}
+		f.at(attached)
 		found = append(found, f)
 
 		return nil
@@ -104,7 +108,7 @@ func selectBounds(ctx context.Context, q postgres.Querier, t Table, keys []strin
 const (
 	sqlSelectKnown     = `SELECT object_key, '' FROM lake_files WHERE object_key = ANY($1)`
 	sqlSelectCommitted = `
-		SELECT object_key, size FROM lake_files WHERE state IN ('committed', 'ready') AND object_key > $1 ORDER BY object_key LIMIT $2`
+		SELECT object_key, size FROM lake_files WHERE state IN ('committed', 'ready') AND address IS NULL AND object_key > $1 ORDER BY object_key LIMIT $2`
 )
 
 // stored describes the objects that the store should have for tables. A file may have several open uploads.

@@ -66,13 +66,14 @@ func scanSnapshot(row pgx.CollectableRow) (entry, error) {
 // A single statement, so that the snapshot and its files are consistent at any isolation level of the caller's
 // transaction.
 const sqlSelectCurrent = `
-	SELECT t.removed_at IS NOT NULL, f.keys, f.sizes, f.counts, f.ingestions, f.sources, f.names, f.firsts, f.shapes, f.compacted,` + sqlSnapshotColumns + sqlFromTable + `
+	SELECT t.removed_at IS NOT NULL, t.attached, f.addresses, f.keys, f.sizes, f.counts, f.ingestions, f.sources, f.names, f.firsts, f.shapes, f.compacted,` + sqlSnapshotColumns + sqlFromTable + `
 	LEFT JOIN LATERAL (
 		SELECT array_agg(o.object_key) AS keys, array_agg(o.size) AS sizes, array_agg(o.row_count) AS counts,
 			array_agg(o.ingestion_id) AS ingestions, array_agg(o.source_id) AS sources, array_agg(coalesce(o.source_name, '')) AS names,
-			array_agg(o.first_row) AS firsts, array_agg(coalesce(o.shape, '')) AS shapes, array_agg(o.place IS NOT NULL) AS compacted
+			array_agg(o.first_row) AS firsts, array_agg(coalesce(o.shape, '')) AS shapes, array_agg(o.place IS NOT NULL) AS compacted,
+			array_agg(coalesce(o.address, '')) AS addresses
 		FROM (
-			SELECT object_key, size, row_count, ingestion_id, source_id, source_name, first_row, shape, place FROM lake_files
+			SELECT object_key, size, row_count, ingestion_id, source_id, source_name, first_row, shape, place, address FROM lake_files
 			WHERE account_id = t.account_id AND dataset_id = t.dataset_id AND generation = t.generation ORDER BY coalesce(place, id)) o) f ON true` +
 	sqlWhereTable
 
@@ -80,6 +81,8 @@ const sqlSelectCurrent = `
 func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot, []File, error) {
 	var (
 		removed             bool
+		attached            *Attachment
+		addresses           []string
 		keys, names, shapes []string
 		sizes, rows, firsts []int64
 		ingestions, sources []uuid.NullUUID
@@ -89,7 +92,7 @@ func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot,
 	)
 
 	err := q.QueryRow(ctx, sqlSelectCurrent, t.Account, t.Dataset).Scan(append(
-		[]any{&removed, &keys, &sizes, &rows, &ingestions, &sources, &names, &firsts, &shapes, &compacted, &id}, e.targets()...)...)
+		[]any{&removed, &attached, &addresses, &keys, &sizes, &rows, &ingestions, &sources, &names, &firsts, &shapes, &compacted, &id}, e.targets()...)...)
 	if postgres.NoRows(err) || (err == nil && (removed || id == nil)) {
 		return nil, nil, nil
 	}
@@ -102,8 +105,9 @@ func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot,
 	for i, key := range keys {
 		files[i] = File{
 			Key: key, Size: sizes[i], Rows: rows[i], Ingestion: ingestions[i].UUID, Source: sources[i].UUID, Name: names[i],
-			FirstRow: firsts[i], Shape: shapes[i], Compacted: compacted[i],
+			FirstRow: firsts[i], Shape: shapes[i], Compacted: compacted[i], Address: addresses[i],
 		}
+		files[i].at(attached)
 	}
 
 	current := e.entry(*id).Snapshot

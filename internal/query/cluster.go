@@ -47,6 +47,10 @@ func (r *running) onCluster(ctx context.Context, who auth.Principal, want Statem
 		return nil, invalid(-1, "EXPLAIN is not supported for a dataset that Trino reads.")
 	}
 
+	if at := slices.IndexFunc(reads, func(one resolved) bool { return one.snapshot.Operation == lake.Attached }); at >= 0 {
+		return nil, invalid(-1, fmt.Sprintf("The statement reads the attached dataset %s together with a dataset that Trino reads, and Trino does not have its files. Read them in two statements.", reads[at].shown))
+	}
+
 	if r.Cluster == nil {
 		return nil, fault.New(fault.Unavailable, "The statement reads a dataset on Trino, but this server has no settings for Trino. Ask the operator.")
 	}
