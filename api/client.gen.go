@@ -294,6 +294,7 @@ func (e ColumnRole) Valid() bool {
 // Defines values for ConnectionKind.
 const (
 	HTTPS      ConnectionKind = "https"
+	Iceberg    ConnectionKind = "iceberg"
 	Postgresql ConnectionKind = "postgresql"
 	S3         ConnectionKind = "s3"
 )
@@ -302,6 +303,8 @@ const (
 func (e ConnectionKind) Valid() bool {
 	switch e {
 	case HTTPS:
+		return true
+	case Iceberg:
 		return true
 	case Postgresql:
 		return true
@@ -546,6 +549,27 @@ func (e HTTPSAuth) Valid() bool {
 	case Bearer:
 		return true
 	case None:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IcebergAuth.
+const (
+	IcebergAuthBearer IcebergAuth = "bearer"
+	IcebergAuthClient IcebergAuth = "client"
+	IcebergAuthNone   IcebergAuth = "none"
+)
+
+// Valid indicates whether the value is a known member of the IcebergAuth enum.
+func (e IcebergAuth) Valid() bool {
+	switch e {
+	case IcebergAuthBearer:
+		return true
+	case IcebergAuthClient:
+		return true
+	case IcebergAuthNone:
 		return true
 	default:
 		return false
@@ -1209,6 +1233,7 @@ func (e ShareVia) Valid() bool {
 // Defines values for SnapshotOperation.
 const (
 	SnapshotOperationAppend  SnapshotOperation = "append"
+	SnapshotOperationAttach  SnapshotOperation = "attach"
 	SnapshotOperationClear   SnapshotOperation = "clear"
 	SnapshotOperationCompact SnapshotOperation = "compact"
 	SnapshotOperationDelete  SnapshotOperation = "delete"
@@ -1221,6 +1246,8 @@ const (
 func (e SnapshotOperation) Valid() bool {
 	switch e {
 	case SnapshotOperationAppend:
+		return true
+	case SnapshotOperationAttach:
 		return true
 	case SnapshotOperationClear:
 		return true
@@ -2245,6 +2272,7 @@ type CompletedFile struct {
 type Connection struct {
 	CreatedAt time.Time          `json:"createdAt"`
 	HTTPS     *HTTPSSettings     `json:"https,omitempty"`
+	Iceberg   *IcebergSettings   `json:"iceberg,omitempty"`
 	ID        openapi_types.UUID `json:"id"`
 
 	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
@@ -2269,13 +2297,13 @@ type ConnectionChange struct {
 	AccessKeyID *string     `json:"accessKeyId,omitempty"`
 	Name        *ObjectName `json:"name,omitempty"`
 
-	// Password Of a connection to a database, or to addresses with a user.
+	// Password Of a connection to a database, or to addresses with a user; or the secret of a client of a catalog.
 	Password *string `json:"password,omitempty"`
 
 	// SecretAccessKey Only together with accessKeyId.
 	SecretAccessKey *string `json:"secretAccessKey,omitempty"`
 
-	// Token Of a connection to addresses with a token.
+	// Token Of a connection to addresses, or to a catalog, with a token.
 	Token *string `json:"token,omitempty"`
 }
 
@@ -2790,6 +2818,32 @@ type HTTPSSettings struct {
 	User          *string   `json:"user,omitempty"`
 }
 
+// IcebergAuth `none`: without credentials. `bearer`: with a token. `client`: with the id and the secret of a client.
+type IcebergAuth string
+
+// IcebergSettings defines model for IcebergSettings.
+type IcebergSettings struct {
+	// Auth `none`: without credentials. `bearer`: with a token. `client`: with the id and the secret of a client.
+	Auth          IcebergAuth `json:"auth"`
+	CaCertificate *string     `json:"caCertificate,omitempty"`
+	ClientID      *string     `json:"clientId,omitempty"`
+	Scope         *string     `json:"scope,omitempty"`
+	Store         S3Settings  `json:"store"`
+	TokenURI      *string     `json:"tokenUri,omitempty"`
+	URI           string      `json:"uri"`
+	Warehouse     *string     `json:"warehouse,omitempty"`
+}
+
+// IcebergTable An Iceberg table that is attached: the dataset shows its current snapshot without copying it, and each run attaches the snapshot that is current then. Only Parquet files without
+// delete files, in the versions 1 and 2 of the format, and columns that are not nested.
+type IcebergTable struct {
+	// Namespace Namespace in the catalog; its parts are separated by dots.
+	Namespace string `json:"namespace"`
+
+	// Table Name of the table, written exactly.
+	Table string `json:"table"`
+}
+
 // ImportedDataset defines model for ImportedDataset.
 type ImportedDataset struct {
 	Changes []ImportedEntry `json:"changes"`
@@ -3229,6 +3283,9 @@ type NewConnection struct {
 	// HTTPS Files behind addresses that begin with `baseUrl`. With `token`, or with `user` and `password`, or with neither.
 	HTTPS *NewHTTPSSettings `json:"https,omitempty"`
 
+	// Iceberg A REST catalog of Iceberg tables, and the bucket with their files. The service only reads both. With `token`, with `clientId` and `clientSecret`, or with neither.
+	Iceberg *NewIcebergSettings `json:"iceberg,omitempty"`
+
 	// Kind Kind of the other system, and name of the field with its settings. Later releases add kinds.
 	Kind ConnectionKind `json:"kind"`
 
@@ -3260,6 +3317,34 @@ type NewHTTPSSettings struct {
 
 	// User Name of the user for basic authentication. Only together with password.
 	User *string `json:"user,omitempty"`
+}
+
+// NewIcebergSettings A REST catalog of Iceberg tables, and the bucket with their files. The service only reads both. With `token`, with `clientId` and `clientSecret`, or with neither.
+type NewIcebergSettings struct {
+	// CaCertificate Certificates in PEM for the catalog and the store. Their certificates must be issued by one of them, or be one of them. If absent, by an authority that the service knows. Not a secret.
+	CaCertificate *string `json:"caCertificate,omitempty"`
+
+	// ClientID Of a client that gets a token with its secret (OAuth 2, client credentials). Only together with clientSecret.
+	ClientID *string `json:"clientId,omitempty"`
+
+	// ClientSecret Of the client. Stored encrypted and never returned.
+	ClientSecret *string `json:"clientSecret,omitempty"`
+
+	// Scope Of the token; `catalog` if absent.
+	Scope *string       `json:"scope,omitempty"`
+	Store NewS3Settings `json:"store"`
+
+	// Token Sent as `Authorization: Bearer`. Stored encrypted and never returned.
+	Token *string `json:"token,omitempty"`
+
+	// TokenURI Address that gives the client its token. If absent, `v1/oauth/tokens` of the catalog.
+	TokenURI *string `json:"tokenUri,omitempty"`
+
+	// URI Address of the catalog, before `v1`, such as https://catalog.example.com/iceberg/. A / at the end is added. Without TLS (http) only in networks that the operator allows.
+	URI string `json:"uri"`
+
+	// Warehouse The warehouse for which the catalog is asked, if it has more than one.
+	Warehouse *string `json:"warehouse,omitempty"`
 }
 
 // NewIngestion defines model for NewIngestion.
@@ -3406,6 +3491,10 @@ type NewSource struct {
 	// DatasetName Name of a namespace or dataset. Kept as written, compared without case.
 	DatasetName ObjectName          `json:"datasetName"`
 	Deleted     *SourceDeletedFiles `json:"deleted,omitempty"`
+
+	// Iceberg An Iceberg table that is attached: the dataset shows its current snapshot without copying it, and each run attaches the snapshot that is current then. Only Parquet files without
+	// delete files, in the versions 1 and 2 of the format, and columns that are not nested.
+	Iceberg *IcebergTable `json:"iceberg,omitempty"`
 
 	// Name Name of the source, compared without case.
 	Name ObjectName `json:"name"`
@@ -4233,7 +4322,11 @@ type Source struct {
 	// Deleted What happens if a loaded file is gone. `keep`, the default: its rows stay, and the run tells it. `remove`: its rows are removed. If there is no file at all, the source stops
 	// instead.
 	Deleted *SourceDeletedFiles `json:"deleted,omitempty"`
-	ID      openapi_types.UUID  `json:"id"`
+
+	// Iceberg An Iceberg table that is attached: the dataset shows its current snapshot without copying it, and each run attaches the snapshot that is current then. Only Parquet files without
+	// delete files, in the versions 1 and 2 of the format, and columns that are not nested.
+	Iceberg *IcebergTable      `json:"iceberg,omitempty"`
+	ID      openapi_types.UUID `json:"id"`
 
 	// IngestionID The ingestion that stopped the source.
 	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
@@ -4348,7 +4441,7 @@ type SourceReasonCode string
 
 // SourceRun defines model for SourceRun.
 type SourceRun struct {
-	// Bytes Bytes of the loaded files.
+	// Bytes Bytes of the loaded files; of a table that is attached, of the data files of the snapshot.
 	Bytes int64 `json:"bytes"`
 
 	// Changed Loaded files whose content is another one now. Each is counted in the run that notices it first.
@@ -4358,7 +4451,7 @@ type SourceRun struct {
 	// Deleted Loaded files that are gone. Each is counted in the run that notices it first.
 	Deleted int64 `json:"deleted"`
 
-	// Files Files that were loaded.
+	// Files Files that were loaded; of a table that is attached, the data files of the snapshot.
 	Files int64 `json:"files"`
 
 	// FilesEmpty Files without any bytes that were found. They are not loaded.
@@ -4384,7 +4477,7 @@ type SourceRun struct {
 	// Reason Why the run stopped or failed.
 	Reason *string `json:"reason,omitempty"`
 
-	// Rows Rows that were loaded.
+	// Rows Rows that were loaded; of a table that is attached, those of the snapshot.
 	Rows int64 `json:"rows"`
 
 	// RowsRemoved Rows of files that are gone which were removed.
@@ -4397,9 +4490,12 @@ type SourceRun struct {
 	RowsSetAside int64 `json:"rowsSetAside"`
 
 	// SlotAt The time of the schedule. Absent if somebody asked for the run.
-	SlotAt    *time.Time      `json:"slotAt,omitempty"`
-	StartedAt *time.Time      `json:"startedAt,omitempty"`
-	Status    SourceRunStatus `json:"status"`
+	SlotAt *time.Time `json:"slotAt,omitempty"`
+
+	// SnapshotID The snapshot of the table that was attached, as the catalog numbers it; 0 for a table without one. Absent for a source that loads.
+	SnapshotID *string         `json:"snapshotId,omitempty"`
+	StartedAt  *time.Time      `json:"startedAt,omitempty"`
+	Status     SourceRunStatus `json:"status"`
 }
 
 // SourceRunStatus defines model for SourceRun.Status.
@@ -5943,9 +6039,9 @@ type ClientInterface interface {
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnections(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnectionWithBody Connect to a bucket, a database or an address from which data can be fetched
+	// CreateConnectionWithBody Connect to a bucket, a database, an address or a catalog from which data can be fetched
 	//
-	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -5954,9 +6050,9 @@ type ClientInterface interface {
 	// Corresponds with POST /connections (the `CreateConnection` operationId).
 	CreateConnectionWithBody(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
+	// CreateConnection Connect to a bucket, a database, an address or a catalog from which data can be fetched
 	//
-	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -7920,9 +8016,9 @@ func (c *Client) ListConnections(ctx context.Context, params *ListConnectionsPar
 	return c.Client.Do(req)
 }
 
-// CreateConnectionWithBody Connect to a bucket, a database or an address from which data can be fetched
+// CreateConnectionWithBody Connect to a bucket, a database, an address or a catalog from which data can be fetched
 //
-// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -7941,9 +8037,9 @@ func (c *Client) CreateConnectionWithBody(ctx context.Context, params *CreateCon
 	return c.Client.Do(req)
 }
 
-// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
+// CreateConnection Connect to a bucket, a database, an address or a catalog from which data can be fetched
 //
-// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -19706,9 +19802,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /connections (the `ListConnections` operationId).
 	ListConnectionsWithResponse(ctx context.Context, params *ListConnectionsParams, reqEditors ...RequestEditorFn) (*ListConnectionsResponse, error)
 
-	// CreateConnectionWithBodyWithResponse Connect to a bucket, a database or an address from which data can be fetched
+	// CreateConnectionWithBodyWithResponse Connect to a bucket, a database, an address or a catalog from which data can be fetched
 	//
-	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -19717,9 +19813,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /connections (the `CreateConnection` operationId).
 	CreateConnectionWithBodyWithResponse(ctx context.Context, params *CreateConnectionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectionResponse, error)
 
-	// CreateConnectionWithResponse Connect to a bucket, a database or an address from which data can be fetched
+	// CreateConnectionWithResponse Connect to a bucket, a database, an address or a catalog from which data can be fetched
 	//
-	// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+	// Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 	// Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 	// it does not follow redirects. A user has at most 100 connections.
 	//
@@ -29504,9 +29600,9 @@ func (c *ClientWithResponses) ListConnectionsWithResponse(ctx context.Context, p
 	return ParseListConnectionsResponse(rsp)
 }
 
-// CreateConnectionWithBodyWithResponse Connect to a bucket, a database or an address from which data can be fetched
+// CreateConnectionWithBodyWithResponse Connect to a bucket, a database, an address or a catalog from which data can be fetched
 //
-// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //
@@ -29521,9 +29617,9 @@ func (c *ClientWithResponses) CreateConnectionWithBodyWithResponse(ctx context.C
 	return ParseCreateConnectionResponse(rsp)
 }
 
-// CreateConnectionWithResponse Connect to a bucket, a database or an address from which data can be fetched
+// CreateConnectionWithResponse Connect to a bucket, a database, an address or a catalog from which data can be fetched
 //
-// Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+// Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
 // Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
 // it does not follow redirects. A user has at most 100 connections.
 //

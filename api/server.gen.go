@@ -40,7 +40,7 @@ type ServerInterface interface {
 	// ListConnections List the connections that the caller may use
 	// (GET /connections)
 	ListConnections(w http.ResponseWriter, r *http.Request, params ListConnectionsParams)
-	// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
+	// CreateConnection Connect to a bucket, a database, an address or a catalog from which data can be fetched
 	// (POST /connections)
 	CreateConnection(w http.ResponseWriter, r *http.Request, params CreateConnectionParams)
 	// DeleteConnection Delete a connection with its secret
@@ -11515,7 +11515,7 @@ type StrictServerInterface interface {
 	// ListConnections List the connections that the caller may use
 	// (GET /connections)
 	ListConnections(ctx context.Context, request ListConnectionsRequestObject) (ListConnectionsResponseObject, error)
-	// CreateConnection Connect to a bucket, a database or an address from which data can be fetched
+	// CreateConnection Connect to a bucket, a database, an address or a catalog from which data can be fetched
 	// (POST /connections)
 	CreateConnection(ctx context.Context, request CreateConnectionRequestObject) (CreateConnectionResponseObject, error)
 	// DeleteConnection Delete a connection with its secret

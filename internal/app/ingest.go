@@ -19,6 +19,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/sandbox"
+	"quern.dev/quern/internal/source"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -100,6 +101,7 @@ func (a *App) openLake() (err error) {
 	a.lake, err = lake.New(lake.Config{
 		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, DeleteGrace: a.config.Data.DeleteGrace, Observe: a.observed.commit, QuietPeriod: a.config.Maintenance.QuietPeriod,
 		CacheDir: filepath.Join(a.config.Sandbox.Dir, "cache"), CacheBytes: int64(a.config.Cache.MaxBytes), Folder: a.folder,
+		Foreign: source.Files{Connections: a.connections, Credentials: a.credentials()}.Open,
 	})
 	if err != nil {
 		return fmt.Errorf("QUERN_SANDBOX_DIR: %w", err)

@@ -155,6 +155,10 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		MaxOpenSessions: c.Upload.MaxOpenSessions, MaxOpenBytes: int64(c.Upload.MaxOpenBytes), MaxFile: int64(c.Upload.MaxFile),
 	}
 
+	if err := a.newConnections(); err != nil {
+		return nil, err
+	}
+
 	if err := a.openLake(); err != nil {
 		return nil, err
 	}
@@ -163,10 +167,6 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	asking := a.newQuery()
 	loading := a.newIngest(uploads, asking)
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
-
-	if err := a.newConnections(); err != nil {
-		return nil, err
-	}
 
 	if err := a.newEvents(); err != nil {
 		return nil, err

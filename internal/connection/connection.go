@@ -45,6 +45,7 @@ type Connections struct {
 
 	hosts  hosts
 	policy guard.Policy
+	opened opened
 }
 
 // New returns Connections.
@@ -69,6 +70,7 @@ type Connection struct {
 	S3        S3
 	Postgres  Postgres
 	HTTPS     HTTPS
+	Iceberg   Iceberg
 	Problem   string // of the last test; empty if it worked
 	TestedAt  time.Time
 	CreatedAt time.Time
@@ -96,6 +98,7 @@ type Want struct {
 	S3       S3
 	Postgres Postgres
 	HTTPS    HTTPS
+	Iceberg  Iceberg
 	Secret   string // empty if there is none
 	Once     auth.Once
 }
@@ -130,13 +133,15 @@ func (c *Connections) check(want Want) error {
 		return c.checkPostgres(want.Postgres)
 	case KindHTTPS:
 		return c.checkHTTPS(want.HTTPS, want.Secret)
+	case KindIceberg:
+		return c.checkIceberg(want.Iceberg, want.Secret)
 	}
 
 	if !buckets.MatchString(want.S3.Bucket) {
 		return fault.Invalid("s3.bucket", "is not the name of a bucket: 3 to 63 lower-case letters, digits, dots and hyphens")
 	}
 
-	return c.checkEndpoint(want.S3.Endpoint)
+	return c.checkEndpoint("s3.endpoint", want.S3.Endpoint)
 }
 
 // Create makes a connection after a real call to the other side has worked.
@@ -156,7 +161,7 @@ func (c *Connections) Create(ctx context.Context, who auth.Principal, want Want)
 	}
 
 	now := c.now()
-	draft := Connection{Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Kind: want.Kind, S3: want.S3, Postgres: want.Postgres, HTTPS: want.HTTPS.normal(), TestedAt: now, CreatedAt: now}
+	draft := Connection{Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Kind: want.Kind, S3: want.S3, Postgres: want.Postgres, HTTPS: want.HTTPS.normal(), Iceberg: want.Iceberg.normal(), TestedAt: now, CreatedAt: now}
 
 	if draft.secret, err = c.Keys.seal(draft.Account, draft.ID, []byte(want.Secret)); err != nil {
 		return Connection{}, err
@@ -294,7 +299,7 @@ func (c *Connections) Update(ctx context.Context, who auth.Principal, id uuid.UU
 		return Connection{}, err
 	}
 
-	secret, err := change.secret(&found)
+	secret, err := c.changed(&found, change)
 	if err != nil {
 		return Connection{}, err
 	}
@@ -321,7 +326,8 @@ func (c *Connections) Update(ctx context.Context, who auth.Principal, id uuid.UU
 		}
 
 		if secret != nil {
-			now.S3.AccessKeyID, now.secret, now.TestedAt, now.Problem = found.S3.AccessKeyID, sealed, c.now(), ""
+			now.S3.AccessKeyID, now.Iceberg.Store.AccessKeyID = found.S3.AccessKeyID, found.Iceberg.Store.AccessKeyID
+			now.secret, now.TestedAt, now.Problem = sealed, c.now(), ""
 		}
 
 		return taken(update(ctx, tx, *now))

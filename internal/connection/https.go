@@ -3,7 +3,6 @@ package connection
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -179,20 +178,9 @@ func (c *Connections) web(of HTTPS, secret string) (found *Web, done func(), err
 		return nil, nil, errHost
 	}
 
-	pool, err := authorities(of.CA)
-	if err != nil {
-		return nil, nil, err
-	}
-
 	guarded := c.guarded(address, address.Hostname())
-	if pool != nil {
-		secure := &tls.Config{}
-		if guarded.TLSClientConfig != nil {
-			secure = guarded.TLSClientConfig
-		}
-
-		secure.RootCAs, secure.MinVersion = pool, tls.VersionTLS12
-		guarded.TLSClientConfig = secure
+	if err := trust(guarded, of.CA); err != nil {
+		return nil, nil, err
 	}
 
 	found = &Web{base: *address, connection: c, client: &http.Client{

@@ -46,6 +46,8 @@ func (c Connection) Told() string {
 		return toldPostgres(c.Problem)
 	case KindHTTPS:
 		return toldHTTPS(c.Problem)
+	case KindIceberg:
+		return toldIceberg(c.Problem)
 	default:
 		return Told(c.Problem)
 	}

@@ -153,9 +153,7 @@ func (c *Connections) checkAddress(field, text string) (*url.URL, error) {
 }
 
 // checkEndpoint returns ValidationFailed for an address of a store that is not used.
-func (c *Connections) checkEndpoint(text string) error {
-	const field = "s3.endpoint"
-
+func (c *Connections) checkEndpoint(field, text string) error {
 	address, err := c.checkAddress(field, text)
 	if err == nil && strings.Trim(address.Path, "/") != "" {
 		err = fault.Invalid(field, "must have only a host and a port; the bucket and the prefix have fields of their own")
@@ -204,7 +202,12 @@ func (c *Connections) guarded(address *url.URL, hosts ...string) *http.Transport
 
 // store returns the client of an S3 connection. The caller must call done when it is no longer needed.
 func (c *Connections) store(found Connection, secret string) (store *blob.Store, done func(), err error) {
-	address, err := url.Parse(found.S3.Endpoint)
+	return c.storeAt(found.S3, secret, "")
+}
+
+// storeAt returns the client of a store. The caller must call done when it is no longer needed.
+func (c *Connections) storeAt(of S3, secret, ca string) (store *blob.Store, done func(), err error) {
+	address, err := url.Parse(of.Endpoint)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -214,15 +217,18 @@ func (c *Connections) store(found Connection, secret string) (store *blob.Store,
 		return nil, nil, errHost
 	}
 
-	guarded := c.guarded(address, address.Hostname(), found.S3.Bucket+"."+address.Hostname())
+	guarded := c.guarded(address, address.Hostname(), of.Bucket+"."+address.Hostname())
+	if err := trust(guarded, ca); err != nil {
+		return nil, nil, err
+	}
 
 	store, err = blob.New(blob.Config{
-		Endpoint: found.S3.Endpoint, Region: found.S3.Region, Bucket: found.S3.Bucket, Prefix: found.S3.Prefix, AccessKey: found.S3.AccessKeyID, SecretKey: secret,
-		PathStyle: found.S3.PathStyle, Client: &http.Client{Transport: transport{guarded}, Timeout: c.Timeout}, Now: c.Now,
+		Endpoint: of.Endpoint, Region: of.Region, Bucket: of.Bucket, Prefix: of.Prefix, AccessKey: of.AccessKeyID, SecretKey: secret,
+		PathStyle: of.PathStyle, Client: &http.Client{Transport: transport{guarded}, Timeout: c.Timeout}, Now: c.Now,
 		MayRemove: func(context.Context) error { return errors.New("connections only read") },
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("connection %s: %w", found.ID, err)
+		return nil, nil, fmt.Errorf("the store of a connection: %w", err)
 	}
 
 	return store, guarded.CloseIdleConnections, nil
@@ -235,6 +241,8 @@ func (c *Connections) try(ctx context.Context, found Connection, secret string) 
 		return c.tryPostgres(ctx, found.Postgres, secret)
 	case KindHTTPS:
 		return c.tryHTTPS(ctx, found.HTTPS, secret)
+	case KindIceberg:
+		return c.tryIceberg(ctx, found, secret)
 	}
 
 	store, done, err := c.store(found, secret)

@@ -39,6 +39,8 @@ func scan(row pgx.CollectableRow) (c Connection, err error) {
 		return c, json.Unmarshal(settings, &c.Postgres)
 	case KindHTTPS:
 		return c, json.Unmarshal(settings, &c.HTTPS)
+	case KindIceberg:
+		return c, json.Unmarshal(settings, &c.Iceberg)
 	default:
 		return c, json.Unmarshal(settings, &c.S3)
 	}
@@ -51,6 +53,8 @@ func (c Connection) settings() any {
 		return c.Postgres
 	case KindHTTPS:
 		return c.HTTPS
+	case KindIceberg:
+		return c.Iceberg
 	default:
 		return c.S3
 	}

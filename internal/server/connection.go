@@ -50,18 +50,18 @@ func readConnection(body api.NewConnection) (connection.Want, error) {
 	want := connection.Want{Name: body.Name, Kind: string(body.Kind)}
 
 	switch {
-	case body.Kind == api.S3 && body.S3 != nil && body.Postgresql == nil && body.HTTPS == nil:
+	case body.Kind == api.S3 && body.S3 != nil && body.Postgresql == nil && body.HTTPS == nil && body.Iceberg == nil:
 		want.Secret = body.S3.SecretAccessKey
 		want.S3 = connection.S3{
 			Endpoint: body.S3.Endpoint, Region: body.S3.Region, Bucket: body.S3.Bucket, Prefix: value(body.S3.Prefix), PathStyle: body.S3.PathStyle != nil && *body.S3.PathStyle,
 			AccessKeyID: body.S3.AccessKeyID,
 		}
-	case body.Kind == api.HTTPS && body.HTTPS != nil && body.S3 == nil && body.Postgresql == nil:
+	case body.Kind == api.HTTPS && body.HTTPS != nil && body.S3 == nil && body.Postgresql == nil && body.Iceberg == nil:
 		var err error
 		if want.HTTPS, want.Secret, err = readAddress(*body.HTTPS); err != nil {
 			return connection.Want{}, err
 		}
-	case body.Kind == api.Postgresql && body.Postgresql != nil && body.S3 == nil && body.HTTPS == nil:
+	case body.Kind == api.Postgresql && body.Postgresql != nil && body.S3 == nil && body.HTTPS == nil && body.Iceberg == nil:
 		want.Secret = body.Postgresql.Password
 		want.Postgres = connection.Postgres{
 			Host: body.Postgresql.Host, Port: connection.PostgresPort, Database: body.Postgresql.Database, User: body.Postgresql.User, SSLMode: connection.VerifyFull,
@@ -73,6 +73,11 @@ func readConnection(body api.NewConnection) (connection.Want, error) {
 
 		if body.Postgresql.SslMode != nil {
 			want.Postgres.SSLMode = string(*body.Postgresql.SslMode)
+		}
+	case body.Kind == api.Iceberg && body.Iceberg != nil && body.S3 == nil && body.HTTPS == nil && body.Postgresql == nil:
+		var err error
+		if want.Iceberg, want.Secret, err = readCatalog(*body.Iceberg); err != nil {
+			return connection.Want{}, err
 		}
 	default:
 		return connection.Want{}, fault.Invalid(string(body.Kind), "must have the settings of this kind, and those of another kind must be absent")
@@ -196,6 +201,8 @@ func showConnection(c connection.Connection) api.Connection {
 		shown.Postgresql = &api.PostgresSettings{
 			Host: c.Postgres.Host, Port: int32(c.Postgres.Port), Database: c.Postgres.Database, User: c.Postgres.User, SslMode: api.PostgresSSLMode(c.Postgres.SSLMode),
 		}
+	case connection.KindIceberg:
+		shown.Iceberg = showCatalog(c.Iceberg)
 	case connection.KindHTTPS:
 		shown.HTTPS = &api.HTTPSSettings{
 			BaseURL: c.HTTPS.BaseURL, Auth: api.HTTPSAuth(c.HTTPS.Auth), User: optionalText(c.HTTPS.User), CaCertificate: optionalText(c.HTTPS.CA),

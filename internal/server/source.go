@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"quern.dev/quern/api"
@@ -59,6 +60,10 @@ func (h handlers) CreateSource(ctx context.Context, request api.CreateSourceRequ
 
 	if body.Postgresql != nil {
 		want.Rows = readRowsOf(*body.Postgresql)
+	}
+
+	if body.Iceberg != nil {
+		want.Table = &source.Table{Namespace: body.Iceberg.Namespace, Name: body.Iceberg.Table}
 	}
 
 	made, err := h.sources.Create(ctx, callOf(ctx).who, want)
@@ -151,9 +156,12 @@ func showSource(s source.Source) api.Source {
 		shown.Paths = &s.Paths
 	}
 
-	if s.Rows != nil {
+	switch {
+	case s.Table != nil:
+		shown.Iceberg = &api.IcebergTable{Namespace: s.Table.Namespace, Table: s.Table.Name}
+	case s.Rows != nil:
 		shown.Postgresql = showRowsOf(s)
-	} else {
+	default:
 		shown.Changed, shown.Deleted = new(api.SourceChangedFiles(s.Changed)), new(api.SourceDeletedFiles(s.Deleted))
 	}
 
@@ -188,6 +196,10 @@ func showSourceRun(r source.Run) api.SourceRun {
 		CreatedAt: r.CreatedAt.UTC(), SlotAt: optionalTime(r.Slot), StartedAt: optionalTime(r.StartedAt), FinishedAt: optionalTime(r.FinishedAt),
 	}
 	shown.Reason, shown.IngestionID = optionalText(r.Stop.Reason), optionalID(r.Stop.Ingestion)
+
+	if r.Pinned != nil {
+		shown.SnapshotID = new(strconv.FormatInt(*r.Pinned, 10))
+	}
 
 	if len(r.Notes) > 0 {
 		notes := make([]api.SourceNote, len(r.Notes))

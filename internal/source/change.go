@@ -31,6 +31,10 @@ func (c Change) apply(to *Source) error {
 		return fault.New(fault.ValidationFailed, "The source loads rows of a database: prefix, pattern, paths, options, changed and deleted are only for a source of files.")
 	}
 
+	if to.Table != nil && (c.Prefix != nil || c.Pattern != nil || c.Paths != nil || c.Options != nil || c.Changed != nil || c.Deleted != nil || c.Accept != nil) {
+		return fault.New(fault.ValidationFailed, "The source attaches a table as it is: prefix, pattern, paths, options, changed, deleted and accept are only for a source that loads.")
+	}
+
 	hasPaths := len(to.Paths) > 0
 
 	switch {

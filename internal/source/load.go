@@ -99,6 +99,14 @@ func (w *working) do(ctx context.Context, lease job.Lease) error {
 
 	asked := w.now()
 
+	if w.source.Table != nil {
+		if err := w.attachTable(ctx); err != nil {
+			return err
+		}
+
+		return w.complete(ctx, asked)
+	}
+
 	if w.source.Rows != nil {
 		if err := w.loadRows(ctx); err != nil {
 			return err

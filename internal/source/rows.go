@@ -76,6 +76,10 @@ func (s *Sources) checkKind(ctx context.Context, who auth.Principal, want *Want)
 	switch {
 	case found.Kind != connection.KindHTTPS && len(want.Paths) > 0:
 		return fault.Invalid("paths", "is only for a connection to addresses")
+	case found.Kind != connection.KindIceberg && want.Table != nil:
+		return fault.Invalid("iceberg", "is only for a connection to an Iceberg catalog")
+	case found.Kind == connection.KindIceberg:
+		return s.checkTable(ctx, who, want)
 	case found.Kind == connection.KindPostgres:
 		return s.checkRows(ctx, who, want)
 	case want.Rows != nil:

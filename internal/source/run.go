@@ -38,8 +38,9 @@ type Run struct {
 	RowsReplaced     int64
 	Removed          int64 // files whose rows were removed
 	RowsRemoved      int64
-	Empty, LeftOut   int64 // files that were found and not loaded: without any bytes, or with a content that has failed
-	Changed, Deleted int64 // loaded files that are no longer what they were, told for the first time
+	Empty, LeftOut   int64  // files that were found and not loaded: without any bytes, or with a content that has failed
+	Changed, Deleted int64  // loaded files that are no longer what they were, told for the first time
+	Pinned           *int64 // snapshot of the table that was attached; nil for a source that loads
 	Notes            []Note
 	Stop             Stop
 	Slot             time.Time // of the schedule; zero if somebody asked for the run

@@ -60,6 +60,7 @@ type Source struct {
 	Changed    Policy   // what happens to the rows of a file that has changed: Keep or Replace
 	Deleted    Policy   // what happens to the rows of a file that is gone: Keep or Remove
 	Rows       *Rows    // of a database; nil for a source of files
+	Table      *Table   // that is attached; nil for a source that loads
 	Cursor     string   // highest value of the cursor column that is loaded
 	Schedule   Schedule
 	Status     Status
@@ -155,6 +156,7 @@ type Want struct {
 	Changed    Policy
 	Deleted    Policy
 	Rows       *Rows
+	Table      *Table
 	Schedule   Schedule
 	Once       auth.Once
 }
@@ -210,7 +212,7 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 
 	draft := Source{
 		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Name: want.Name, Connection: want.Connection, At: want.At, Prefix: want.Prefix, Pattern: want.Pattern, Paths: want.Paths,
-		Options: want.Options, Accept: want.Accept, Changed: want.Changed, Deleted: want.Deleted, Rows: want.Rows, Schedule: want.Schedule, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
+		Options: want.Options, Accept: want.Accept, Changed: want.Changed, Deleted: want.Deleted, Rows: want.Rows, Table: want.Table, Schedule: want.Schedule, Status: Active, CreatedAt: s.now(), token: tokenOf(who),
 	}
 
 	if draft.next, err = draft.plan(draft.CreatedAt); err != nil {

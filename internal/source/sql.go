@@ -11,15 +11,15 @@ import (
 )
 
 const sqlColumns = `account_id, id, token_id, name, connection_id, username, namespace, dataset, dataset_id, prefix, pattern, options, accept, reads, cursor, load, status, reason,
-		ingestion_id, created_at, reason_code, cron, time_zone, jitter_minutes, slot_at, next_at, changed, deleted, paths FROM sources`
+		ingestion_id, created_at, reason_code, cron, time_zone, jitter_minutes, slot_at, next_at, changed, deleted, paths, attaches FROM sources`
 
 const (
 	sqlLockAccount  = `SELECT pg_advisory_xact_lock(hashtextextended('sources ' || $1::text, 0))`
 	sqlCountSources = `SELECT count(*) FROM sources WHERE account_id = $1`
 	sqlInsertSource = `
 		INSERT INTO sources (account_id, id, token_id, name, connection_id, username, namespace, dataset, prefix, pattern, options, accept, status, reason, created_at, reads,
-			cron, time_zone, jitter_minutes, slot_at, next_at, changed, deleted, paths)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
+			cron, time_zone, jitter_minutes, slot_at, next_at, changed, deleted, paths, attaches)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
 	sqlSelectSource  = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2`
 	sqlLockSource    = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2 FOR UPDATE`
 	sqlSelectSources = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`
@@ -60,7 +60,7 @@ func scanSource(row pgx.CollectableRow) (s Source, err error) {
 
 	err = row.Scan(&s.Account, &s.ID, &s.token, &s.Name, &s.Connection, &s.At.Username, &s.At.Namespace, &s.At.Dataset, &dataset, &s.Prefix, &s.Pattern, &s.Options, &s.Accept,
 		&s.Rows, &s.Cursor, &s.load, &s.Status, &s.Stop.Reason, &ingestion, &s.CreatedAt, &s.Stop.Code, &s.Schedule.Cron, &s.Schedule.TimeZone, &jitter, &slot, &next,
-		&s.Changed, &s.Deleted, &s.Paths)
+		&s.Changed, &s.Deleted, &s.Paths, &s.Table)
 	s.dataset, s.Stop.Ingestion = orNil(dataset), orNil(ingestion)
 	s.Schedule.Jitter = time.Duration(jitter) * time.Minute
 
@@ -85,7 +85,7 @@ func countSources(ctx context.Context, tx pgx.Tx, account uuid.UUID) (n int, err
 func insertSource(ctx context.Context, tx pgx.Tx, s Source) error {
 	_, err := tx.Exec(ctx, sqlInsertSource, s.Account, s.ID, s.token, s.Name, s.Connection, s.At.Username, s.At.Namespace, s.At.Dataset, s.Prefix, s.Pattern, s.Options, append([]string{}, s.Accept...),
 		s.Status, s.CreatedAt, s.Rows, s.Schedule.Cron, s.Schedule.TimeZone, int(s.Schedule.Jitter/time.Minute), timeOrNull(s.next.slot), timeOrNull(s.next.at),
-		s.Changed, s.Deleted, append([]string{}, s.Paths...))
+		s.Changed, s.Deleted, append([]string{}, s.Paths...), s.Table)
 
 	return err
 }

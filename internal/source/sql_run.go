@@ -11,7 +11,7 @@ import (
 )
 
 const sqlRunColumns = `account_id, source_id, id, status, files, rows, bytes, changed, deleted, notes, reason, ingestion_id, created_at, started_at, finished_at, slot_at,
-		replaced, removed, rows_replaced, rows_removed, rows_set_aside, empty, left_out FROM source_runs`
+		replaced, removed, rows_replaced, rows_removed, rows_set_aside, empty, left_out, pinned FROM source_runs`
 
 const (
 	sqlInsertRun = `
@@ -26,7 +26,7 @@ const (
 		ORDER BY id DESC LIMIT $4`
 	sqlSelectLast = `
 		SELECT r.account_id, r.source_id, r.id, r.status, r.files, r.rows, r.bytes, r.changed, r.deleted, r.notes, r.reason, r.ingestion_id, r.created_at, r.started_at, r.finished_at, r.slot_at,
-			r.replaced, r.removed, r.rows_replaced, r.rows_removed, r.rows_set_aside, r.empty, r.left_out
+			r.replaced, r.removed, r.rows_replaced, r.rows_removed, r.rows_set_aside, r.empty, r.left_out, r.pinned
 		FROM unnest($2::uuid[]) AS s(id)
 		CROSS JOIN LATERAL (SELECT ` + sqlRunColumns + ` WHERE account_id = $1 AND source_id = s.id ORDER BY id DESC LIMIT 1) r`
 	sqlLockOpen = `
@@ -55,7 +55,7 @@ func scanRun(row pgx.CollectableRow) (r Run, err error) {
 	)
 
 	err = row.Scan(&r.account, &r.source, &r.ID, &r.Status, &r.Files, &r.Rows, &r.Bytes, &r.Changed, &r.Deleted, &r.Notes, &r.Stop.Reason, &ingestion, &r.CreatedAt, &started, &finished, &slot,
-		&r.Replaced, &r.Removed, &r.RowsReplaced, &r.RowsRemoved, &r.RowsSetAside, &r.Empty, &r.LeftOut)
+		&r.Replaced, &r.Removed, &r.RowsReplaced, &r.RowsRemoved, &r.RowsSetAside, &r.Empty, &r.LeftOut, &r.Pinned)
 	r.Stop.Ingestion = orNil(ingestion)
 
 	if started != nil {
