@@ -110,18 +110,19 @@ func (p *program) connectionCreate() *cobra.Command {
 		settings  api.NewS3Settings
 		database  postgresFlags
 		address   addressFlags
+		catalog   catalogFlags
 		prefix    string
 		pathStyle bool
 		file      string
 		command   *cobra.Command
 	)
 
-	command = p.act("create NAME", "Connect to a bucket in an S3 store, a PostgreSQL database or HTTPS addresses, and try it", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+	command = p.act("create NAME", "Connect to a bucket in an S3 store, a PostgreSQL database, HTTPS addresses or an Iceberg catalog, and try it", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
 		want := api.NewConnection{Name: args[0], Kind: api.S3, S3: &settings}
 
 		switch {
-		case moreThanOne(settings.Endpoint, database.settings.Host, address.base):
-			return usageError{errors.New("give one of --endpoint for a bucket, --postgres-host for a database and --url for addresses"), "quern connection create"}
+		case moreThanOne(settings.Endpoint, database.settings.Host, address.base) || moreThanOne(catalog.uri, database.settings.Host, address.base):
+			return usageError{errors.New("give one of --endpoint for a bucket, --postgres-host for a database, --url for addresses, and --catalog with --endpoint for a catalog"), "quern connection create"}
 		case address.base != "":
 			found, err := address.read(command, database.settings.User, database.file)
 			if err != nil {
@@ -144,6 +145,16 @@ func (p *program) connectionCreate() *cobra.Command {
 			settings.SecretAccessKey, settings.Prefix, settings.PathStyle = secret, given[string](prefix), &pathStyle
 		}
 
+		if catalog.uri != "" {
+			found, err := catalog.read(command, address)
+			if err != nil {
+				return err
+			}
+
+			found.Store = settings
+			want = api.NewConnection{Name: args[0], Kind: api.Iceberg, Iceberg: found}
+		}
+
 		made, err := api.Read[api.Connection](client.CreateConnection(ctx, nil, want))
 		if err != nil {
 			return err
@@ -161,6 +172,7 @@ func (p *program) connectionCreate() *cobra.Command {
 	secretFlag(command, &file)
 	database.add(command)
 	address.add(command)
+	catalog.add(command)
 
 	return command
 }
@@ -231,8 +243,8 @@ func (p *program) connectionRekey() *cobra.Command {
 		return p.done("The connection %s works with the new access key.", changed.Name)
 	})
 	command.Flags().StringVar(&keyID, "access-key-id", "", "id of the access key")
-	command.Flags().StringVar(&password, "password-file", "", "file with the password of a database or of addresses; - reads it from the standard input")
-	command.Flags().StringVar(&token, "token-file", "", "file with the token of addresses; - reads it from the standard input")
+	command.Flags().StringVar(&password, "password-file", "", "file with the password of a database or of addresses, or with the secret of a client of a catalog; - reads it from the standard input")
+	command.Flags().StringVar(&token, "token-file", "", "file with the token of addresses or of a catalog; - reads it from the standard input")
 	command.MarkFlagsMutuallyExclusive("access-key-id", "password-file", "token-file")
 	secretFlag(command, &file)
 

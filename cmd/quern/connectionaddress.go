@@ -15,8 +15,8 @@ type addressFlags struct{ base, token, ca string }
 func (f *addressFlags) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.base, "url", "", "address with which those of files begin, such as https://data.example.com/exports/, instead of --endpoint")
-	flags.StringVar(&f.token, "token-file", "", "file with a token for --url; - reads it from the standard input")
-	flags.StringVar(&f.ca, "ca-file", "", "PEM file with the authority of the certificate of --url")
+	flags.StringVar(&f.token, "token-file", "", "file with a token for --url or --catalog; - reads it from the standard input")
+	flags.StringVar(&f.ca, "ca-file", "", "PEM file with the authority of the certificate of --url or --catalog")
 }
 
 func (f *addressFlags) read(command *cobra.Command, user, password string) (*api.NewHTTPSSettings, error) {
@@ -41,16 +41,21 @@ func (f *addressFlags) read(command *cobra.Command, user, password string) (*api
 		settings.User, settings.Password = &user, &secret
 	}
 
-	if f.ca != "" {
-		text, err := os.ReadFile(f.ca)
-		if err != nil {
-			return nil, err
-		}
+	var err error
+	settings.CaCertificate, err = f.authority()
 
-		settings.CaCertificate = new(string(text))
+	return settings, err
+}
+
+// authority returns the text of the file with the authority; nil if there is none.
+func (f *addressFlags) authority() (*string, error) {
+	if f.ca == "" {
+		return nil, nil //nolint:nilnil // those that the service knows
 	}
 
-	return settings, nil
+	text, err := os.ReadFile(f.ca)
+
+	return new(string(text)), err
 }
 
 // moreThanOne reports whether more than one text is not empty.

@@ -43,6 +43,8 @@ func leadsTo(c api.Connection) string {
 		return fmt.Sprintf("%s@%s:%d/%s", c.Postgresql.User, c.Postgresql.Host, c.Postgresql.Port, c.Postgresql.Database)
 	case c.HTTPS != nil:
 		return c.HTTPS.BaseURL
+	case c.Iceberg != nil:
+		return c.Iceberg.URI
 	default:
 		return ""
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func (p *program) sourceCommand() *cobra.Command {
-	return group("source", "Load the files of a connection into a dataset, and keep it fresh", p.sourceAdd(), p.sourceList(),
+	return group("source", "Load the files of a connection into a dataset, or attach a table, and keep it fresh", p.sourceAdd(), p.sourceList(),
 		p.onSource("show", "Show a source and its last runs", p.showSource), p.sourceRun(), p.sourceChange(), p.sourceSchedule(), p.sourceExport(), p.sourceApply(),
 		p.sourceActive("pause", "Keep a source from running", false, "Paused the source."),
 		p.sourceActive("resume", "Let a source run again that was paused or stopped", true, "The source is active. `quern source run` loads its new files."),
@@ -112,7 +112,7 @@ func (p *program) sourceAdd() *cobra.Command {
 		policy                policyFlags
 	)
 
-	command := p.act("add NAME DATASET", "Load the files of a connection into a dataset", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
+	command := p.act("add NAME DATASET", "Load the files of a connection into a dataset, or attach an Iceberg table", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
 		at, err := datasetName(args[1])
 		if err != nil {
 			return err
@@ -143,6 +143,12 @@ func (p *program) sourceAdd() *cobra.Command {
 
 		if wanted.Schedule, err = timing.read("quern source add"); err != nil {
 			return err
+		}
+
+		if isCatalog, err := catalogIs(ctx, client, connection); err != nil {
+			return err
+		} else if isCatalog {
+			return p.attach(ctx, client, wanted, rows)
 		}
 
 		if rows.given() {
@@ -206,9 +212,13 @@ func (p *program) sourceRun() *cobra.Command {
 // ranSource prints how a run has ended.
 func (p *program) ranSource(found api.Source, run api.SourceRun) error {
 	err := one(p, run, func() {
-		if found.Postgresql != nil {
+		switch {
+		case found.Iceberg != nil && run.SnapshotID != nil:
+			p.out.printf("Attached the snapshot %s with %s in %s.\n", p.out.clean(*run.SnapshotID), counted(run.Rows, "row", "rows"), counted(run.Files, "file", "files"))
+		case found.Iceberg != nil: // it has not come so far
+		case found.Postgresql != nil:
 			p.out.printf("Loaded %s.\n", counted(run.Rows, "row", "rows"))
-		} else {
+		default:
 			p.out.printf("Loaded %s with %s.\n", counted(run.Files, "file", "files"), counted(run.Rows, "row", "rows"))
 		}
 

@@ -65,7 +65,8 @@ func (p *program) sourceApply() *cobra.Command {
 changed, and nothing is deleted. The same file again changes nothing.
 
 The secret of a connection that is made is read from the environment variable ` + secretPrefix + `NAME, where NAME is the name of the connection in
-capitals with _ for everything else than letters and digits, or from the file that --secret-file names.`
+capitals with _ for everything else than letters and digits, or from the file that --secret-file names. For a catalog that is the secret key of
+its store; the token or the secret of its client is that of NAME/catalog.`
 	command.Example = `  quern source apply --dry-run sources.yaml
   quern source apply --secret-file nightly=key sources.yaml`
 	flags := command.Flags()
@@ -124,7 +125,7 @@ func (a *application) check(file configuration) error {
 	for _, wanted := range file.Connections {
 		key := strings.ToLower(wanted.Name)
 		if wanted.Name == "" || seen[key] || wanted.kinds() != 1 {
-			return usageError{fmt.Errorf("the connection %q must have a name of its own, and one of s3, postgresql and https", a.out.clean(wanted.Name)), applyCommand}
+			return usageError{fmt.Errorf("the connection %q must have a name of its own, and one of s3, postgresql, https and iceberg", a.out.clean(wanted.Name)), applyCommand}
 		}
 
 		if err := wanted.valid(); err != nil {
@@ -140,6 +141,10 @@ func (a *application) check(file configuration) error {
 			}
 
 			if _, err := a.secret(wanted); err != nil {
+				return err
+			}
+
+			if _, err := a.catalogSecret(wanted); err != nil {
 				return err
 			}
 
@@ -174,7 +179,7 @@ func (a *application) check(file configuration) error {
 		}
 
 		fixed := slices.DeleteFunc(differ, func(d difference) bool {
-			return !slices.Contains([]string{"connection", "dataset", "postgresql"}, d.field)
+			return !slices.Contains([]string{"connection", "dataset", "postgresql", "iceberg"}, d.field)
 		})
 		if len(fixed) > 0 {
 			return impossible("source", a.out.clean(wanted.Name), fixed)
@@ -223,7 +228,11 @@ func (a *application) secret(wanted connectionEntry) (string, error) {
 		return "", nil
 	}
 
-	name := wanted.Name
+	return a.secretOf(wanted.Name)
+}
+
+// secretOf returns the secret with a name.
+func (a *application) secretOf(name string) (string, error) {
 	if path, isGiven := a.secrets[strings.ToLower(name)]; isGiven {
 		text, err := os.ReadFile(path)
 
@@ -288,6 +297,13 @@ func (a *application) connection(ctx context.Context, wanted connectionEntry) er
 	body := api.NewConnection{Name: wanted.Name}
 
 	switch {
+	case wanted.Iceberg != nil:
+		credentials, err := a.catalogSecret(wanted)
+		if err != nil {
+			return err
+		}
+
+		body.Kind, body.Iceberg = api.Iceberg, newCatalog(*wanted.normal().Iceberg, credentials, secret)
 	case wanted.S3 != nil:
 		body.Kind, body.S3 = api.S3, &api.NewS3Settings{
 			Endpoint: wanted.S3.Endpoint, Region: wanted.S3.Region, Bucket: wanted.S3.Bucket, Prefix: given[string](wanted.S3.Prefix), PathStyle: &wanted.S3.PathStyle,
@@ -411,7 +427,7 @@ func (a *application) makeSource(ctx context.Context, wanted sourceEntry) error 
 	body := api.NewSource{
 		Name: wanted.Name, ConnectionID: connection.ID, Username: &at.owner, Namespace: at.namespace, DatasetName: at.dataset, Prefix: given[string](wanted.Prefix),
 		Pattern: given[string](wanted.Pattern), Options: wanted.Options, Accept: doubtCodes(wanted.Accept), Changed: given[api.SourceChangedFiles](wanted.Changed),
-		Deleted: given[api.SourceDeletedFiles](wanted.Deleted), Postgresql: wanted.Postgresql, Schedule: wanted.schedule(),
+		Deleted: given[api.SourceDeletedFiles](wanted.Deleted), Postgresql: wanted.Postgresql, Iceberg: wanted.Iceberg, Schedule: wanted.schedule(),
 	}
 
 	if len(wanted.Paths) > 0 {

@@ -26,6 +26,7 @@ type connectionEntry struct {
 	S3         *api.S3Settings       `json:"s3,omitempty"`
 	Postgresql *api.PostgresSettings `json:"postgresql,omitempty"`
 	HTTPS      *api.HTTPSSettings    `json:"https,omitempty"`
+	Iceberg    *api.IcebergSettings  `json:"iceberg,omitempty"`
 }
 
 type sourceEntry struct {
@@ -33,6 +34,7 @@ type sourceEntry struct {
 	Connection string                `json:"connection"`
 	Dataset    string                `json:"dataset"` // OWNER/NAMESPACE/DATASET, or NAMESPACE/DATASET for one of the caller
 	Postgresql *api.NewPostgresRows  `json:"postgresql,omitempty"`
+	Iceberg    *api.IcebergTable     `json:"iceberg,omitempty"`
 	Prefix     string                `json:"prefix,omitempty"`
 	Pattern    string                `json:"pattern,omitempty"`
 	Paths      []string              `json:"paths,omitempty"`
@@ -45,7 +47,7 @@ type sourceEntry struct {
 }
 
 func connectionEntryOf(c api.Connection) connectionEntry {
-	return connectionEntry{Name: c.Name, S3: c.S3, Postgresql: c.Postgresql, HTTPS: c.HTTPS}
+	return connectionEntry{Name: c.Name, S3: c.S3, Postgresql: c.Postgresql, HTTPS: c.HTTPS, Iceberg: c.Iceberg}
 }
 
 // normal fills in what the service does for settings that are left out.
@@ -84,11 +86,19 @@ func (e connectionEntry) normal() connectionEntry {
 		e.HTTPS = &address
 	}
 
+	if e.Iceberg != nil {
+		e.Iceberg = normalCatalog(*e.Iceberg)
+	}
+
 	return e
 }
 
 // valid returns an error for settings that no connection has.
 func (e connectionEntry) valid() error {
+	if e.Iceberg != nil {
+		return validCatalog(*normalCatalog(*e.Iceberg))
+	}
+
 	if e.HTTPS == nil {
 		return nil
 	}
@@ -105,7 +115,7 @@ func (e connectionEntry) hasSecret() bool { return e.HTTPS == nil || e.normal().
 
 // kinds returns how many kinds have settings.
 func (e connectionEntry) kinds() (count int) {
-	for _, has := range []bool{e.S3 != nil, e.Postgresql != nil, e.HTTPS != nil} {
+	for _, has := range []bool{e.S3 != nil, e.Postgresql != nil, e.HTTPS != nil, e.Iceberg != nil} {
 		if has {
 			count++
 		}
@@ -127,6 +137,12 @@ func sourceEntryOf(s api.Source, connections map[string]string) sourceEntry {
 
 	if s.Paths != nil {
 		e.Prefix, e.Pattern, e.Paths = "", "", *s.Paths
+	}
+
+	if s.Iceberg != nil {
+		e.Prefix, e.Pattern, e.Iceberg = "", "", s.Iceberg
+
+		return e
 	}
 
 	if s.Postgresql == nil {
@@ -159,6 +175,10 @@ func (e sourceEntry) normal(self string) (sourceEntry, error) {
 
 	if e.Options != nil && *e.Options == (api.IngestionOptions{}) {
 		e.Options = nil
+	}
+
+	if e.Iceberg != nil {
+		return e, nil
 	}
 
 	if e.Postgresql != nil {

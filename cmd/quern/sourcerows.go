@@ -18,7 +18,7 @@ type rowsFlags struct {
 
 func (f *rowsFlags) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&f.table, "table", "", "table or view of a database, such as public.orders")
+	flags.StringVar(&f.table, "table", "", "table or view of a database, such as public.orders; or table of a catalog, with its namespace")
 	flags.StringVar(&f.file, "query-file", "", "file with one SELECT, instead of a table")
 	flags.StringVar(&f.cursor, "cursor-column", "", "load only rows whose value in this column has grown; without it, each run replaces all rows")
 	flags.StringVar(&f.overlap, "overlap", "", "how far before the highest value each run begins: a number, or a duration such as 10m; needs a key")
@@ -68,6 +68,8 @@ func (f *rowsFlags) read() (*api.NewPostgresRows, error) {
 // loaded returns what a source loads, for people.
 func loaded(s api.Source) string {
 	switch {
+	case s.Iceberg != nil:
+		return s.Iceberg.Namespace + "." + s.Iceberg.Table
 	case s.Paths != nil:
 		return strings.Join(*s.Paths, ", ")
 	case s.Postgresql == nil:
