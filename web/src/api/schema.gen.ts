@@ -2934,8 +2934,8 @@ export interface paths {
         get: operations["listConnections"];
         put?: never;
         /**
-         * Connect to a bucket, a database or an address from which data can be fetched
-         * @description Tries the connection first: lists the bucket, connects to the database, or asks for the base address, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
+         * Connect to a bucket, a database, an address or a catalog from which data can be fetched
+         * @description Tries the connection first: lists the bucket, connects to the database, asks for the base address, or lists the namespaces of the catalog and its bucket, and fails with the reason if that does not work. The secret is stored encrypted and is never returned.
          *     Only the caller can use the connection, and those with whom the caller shares it. The service reaches only hosts that its operator allows, and no private address unless the operator allows its network;
          *     it does not follow redirects. A user has at most 100 connections.
          */
@@ -4272,7 +4272,7 @@ export interface components {
              * @description `compact` joins small data files in the background. It changes no rows: they are those of the snapshot before it.
              * @enum {string}
              */
-            operation: "append" | "replace" | "clear" | "restore" | "compact" | "delete" | "merge";
+            operation: "append" | "replace" | "clear" | "restore" | "compact" | "delete" | "merge" | "attach";
             /** Format: int64 */
             rowCount: number;
             /** @description Whether it is the one in force. */
@@ -5469,7 +5469,7 @@ export interface components {
          * @description Kind of the other system, and name of the field with its settings. Later releases add kinds.
          * @enum {string}
          */
-        ConnectionKind: "s3" | "postgresql" | "https";
+        ConnectionKind: "s3" | "postgresql" | "https" | "iceberg";
         /** @description Has the settings of its kind, and no others. */
         NewConnection: {
             /** @description Name of the connection, compared without case. */
@@ -5478,6 +5478,42 @@ export interface components {
             s3?: components["schemas"]["NewS3Settings"];
             postgresql?: components["schemas"]["NewPostgresSettings"];
             https?: components["schemas"]["NewHttpsSettings"];
+            iceberg?: components["schemas"]["NewIcebergSettings"];
+        };
+        /** @description A REST catalog of Iceberg tables, and the bucket with their files. The service only reads both. With `token`, with `clientId` and `clientSecret`, or with neither. */
+        NewIcebergSettings: {
+            /** @description Address of the catalog, before `v1`, such as https://catalog.example.com/iceberg/. A / at the end is added. Without TLS (http) only in networks that the operator allows. */
+            uri: string;
+            /** @description The warehouse for which the catalog is asked, if it has more than one. */
+            warehouse?: string | null;
+            /** @description Sent as `Authorization: Bearer`. Stored encrypted and never returned. */
+            token?: string | null;
+            /** @description Of a client that gets a token with its secret (OAuth 2, client credentials). Only together with clientSecret. */
+            clientId?: string | null;
+            /** @description Of the client. Stored encrypted and never returned. */
+            clientSecret?: string | null;
+            /** @description Of the token; `catalog` if absent. */
+            scope?: string | null;
+            /** @description Address that gives the client its token. If absent, `v1/oauth/tokens` of the catalog. */
+            tokenUri?: string | null;
+            /** @description Certificates in PEM for the catalog and the store. Their certificates must be issued by one of them, or be one of them. If absent, by an authority that the service knows. Not a secret. */
+            caCertificate?: string | null;
+            store: components["schemas"]["NewS3Settings"];
+        };
+        /**
+         * @description `none`: without credentials. `bearer`: with a token. `client`: with the id and the secret of a client.
+         * @enum {string}
+         */
+        IcebergAuth: "none" | "bearer" | "client";
+        IcebergSettings: {
+            uri: string;
+            warehouse?: string;
+            auth: components["schemas"]["IcebergAuth"];
+            clientId?: string;
+            scope?: string;
+            tokenUri?: string;
+            caCertificate?: string;
+            store: components["schemas"]["S3Settings"];
         };
         /** @description Files behind addresses that begin with `baseUrl`. With `token`, or with `user` and `password`, or with neither. */
         NewHttpsSettings: {
@@ -5536,9 +5572,9 @@ export interface components {
             accessKeyId?: string | null;
             /** @description Only together with accessKeyId. */
             secretAccessKey?: string | null;
-            /** @description Of a connection to a database, or to addresses with a user. */
+            /** @description Of a connection to a database, or to addresses with a user; or the secret of a client of a catalog. */
             password?: string | null;
-            /** @description Of a connection to addresses with a token. */
+            /** @description Of a connection to addresses, or to a catalog, with a token. */
             token?: string | null;
         };
         /** @description Has the settings of its kind. */
@@ -5552,6 +5588,7 @@ export interface components {
             s3?: components["schemas"]["S3Settings"];
             postgresql?: components["schemas"]["PostgresSettings"];
             https?: components["schemas"]["HttpsSettings"];
+            iceberg?: components["schemas"]["IcebergSettings"];
             problem?: components["schemas"]["ConnectionProblem"];
             /**
              * Format: date-time
@@ -5643,11 +5680,22 @@ export interface components {
             deleted?: components["schemas"]["SourceDeletedFiles"] | null;
             schedule?: components["schemas"]["NewSchedule"] | null;
             postgresql?: components["schemas"]["NewPostgresRows"];
+            iceberg?: components["schemas"]["IcebergTable"];
             /**
              * @description Required with a connection to addresses, and only there: the files, each as an address relative to `baseUrl`, such as `2026/orders.csv` or `export.csv?year=2026`. Without
              *     `..` and without a / at the beginning.
              */
             paths?: string[] | null;
+        };
+        /**
+         * @description An Iceberg table that is attached: the dataset shows its current snapshot without copying it, and each run attaches the snapshot that is current then. Only Parquet files without
+         *     delete files, in the versions 1 and 2 of the format, and columns that are not nested.
+         */
+        IcebergTable: {
+            /** @description Namespace in the catalog; its parts are separated by dots. */
+            namespace: string;
+            /** @description Name of the table, written exactly. */
+            table: string;
         };
         /**
          * @description What happens if a loaded file has another content. `keep`, the default: its rows stay, and the run tells it. `replace`: the new content replaces the rows of the file, in one
@@ -5765,6 +5813,7 @@ export interface components {
             changed?: components["schemas"]["SourceChangedFiles"];
             deleted?: components["schemas"]["SourceDeletedFiles"];
             postgresql?: components["schemas"]["PostgresRows"];
+            iceberg?: components["schemas"]["IcebergTable"];
             /** @description Addresses of the files, relative to that of the connection. */
             paths?: string[];
             status: components["schemas"]["SourceStatus"];
@@ -5813,19 +5862,21 @@ export interface components {
             status: "queued" | "running" | "completed" | "stopped" | "failed";
             /**
              * Format: int64
-             * @description Files that were loaded.
+             * @description Files that were loaded; of a table that is attached, the data files of the snapshot.
              */
             files: number;
             /**
              * Format: int64
-             * @description Rows that were loaded.
+             * @description Rows that were loaded; of a table that is attached, those of the snapshot.
              */
             rows: number;
             /**
              * Format: int64
-             * @description Bytes of the loaded files.
+             * @description Bytes of the loaded files; of a table that is attached, of the data files of the snapshot.
              */
             bytes: number;
+            /** @description The snapshot of the table that was attached, as the catalog numbers it; 0 for a table without one. Absent for a source that loads. */
+            snapshotId?: string;
             /**
              * Format: int64
              * @description Loaded files whose new content replaced rows.

@@ -542,7 +542,7 @@ class Doubt(TypedDict):
 class Snapshot(TypedDict):
     snapshotId: str
     committedAt: str
-    operation: Literal['append', 'replace', 'clear', 'restore', 'compact', 'delete', 'merge']
+    operation: Literal['append', 'replace', 'clear', 'restore', 'compact', 'delete', 'merge', 'attach']
     rowCount: int
     current: bool
 
@@ -1116,7 +1116,10 @@ class Version(TypedDict):
 NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'source.stopped', 'webhook.test', 'webhook.disabled']
 
 
-ConnectionKind: TypeAlias = Literal['s3', 'postgresql', 'https']
+ConnectionKind: TypeAlias = Literal['s3', 'postgresql', 'https', 'iceberg']
+
+
+IcebergAuth: TypeAlias = Literal['none', 'bearer', 'client']
 
 
 class NewHttpsSettings(TypedDict):
@@ -1212,6 +1215,17 @@ class ConnectionFileList(TypedDict):
 
 
 Path: TypeAlias = str
+
+
+class IcebergTable(TypedDict):
+    """
+    An Iceberg table that is attached: the dataset shows its current snapshot without copying it, and each run attaches the snapshot that is current then. Only Parquet files without
+    delete files, in the versions 1 and 2 of the format, and columns that are not nested.
+
+    """
+
+    namespace: str
+    table: str
 
 
 SourceChangedFiles: TypeAlias = Literal['keep', 'replace']
@@ -1685,6 +1699,34 @@ class AgentCard(TypedDict):
     skills: list[AgentSkill]
 
 
+class NewIcebergSettings(TypedDict):
+    """
+    A REST catalog of Iceberg tables, and the bucket with their files. The service only reads both. With `token`, with `clientId` and `clientSecret`, or with neither.
+
+    """
+
+    uri: str
+    warehouse: NotRequired[str | None]
+    token: NotRequired[str | None]
+    clientId: NotRequired[str | None]
+    clientSecret: NotRequired[str | None]
+    scope: NotRequired[str | None]
+    tokenUri: NotRequired[str | None]
+    caCertificate: NotRequired[str | None]
+    store: NewS3Settings
+
+
+class IcebergSettings(TypedDict):
+    uri: str
+    warehouse: NotRequired[str]
+    auth: IcebergAuth
+    clientId: NotRequired[str]
+    scope: NotRequired[str]
+    tokenUri: NotRequired[str]
+    caCertificate: NotRequired[str]
+    store: S3Settings
+
+
 class NewPostgresSettings(TypedDict):
     host: str
     port: NotRequired[int | None]
@@ -1706,6 +1748,7 @@ class Connection(TypedDict):
     s3: NotRequired[S3Settings]
     postgresql: NotRequired[PostgresSettings]
     https: NotRequired[HttpsSettings]
+    iceberg: NotRequired[IcebergSettings]
     problem: NotRequired[ConnectionProblem]
     testedAt: str
     createdAt: str
@@ -1749,6 +1792,7 @@ class SourceRun(TypedDict):
     files: int
     rows: int
     bytes: int
+    snapshotId: NotRequired[str]
     filesReplaced: int
     filesRemoved: int
     filesEmpty: int
@@ -1983,6 +2027,7 @@ class NewConnection(TypedDict):
     s3: NotRequired[NewS3Settings]
     postgresql: NotRequired[NewPostgresSettings]
     https: NotRequired[NewHttpsSettings]
+    iceberg: NotRequired[NewIcebergSettings]
 
 
 class NewSource(TypedDict):
@@ -1999,6 +2044,7 @@ class NewSource(TypedDict):
     deleted: NotRequired[SourceDeletedFiles | None]
     schedule: NotRequired[NewSchedule | None]
     postgresql: NotRequired[NewPostgresRows]
+    iceberg: NotRequired[IcebergTable]
     paths: NotRequired[list[Path] | None]
 
 
@@ -2016,6 +2062,7 @@ class Source(TypedDict):
     changed: NotRequired[SourceChangedFiles]
     deleted: NotRequired[SourceDeletedFiles]
     postgresql: NotRequired[PostgresRows]
+    iceberg: NotRequired[IcebergTable]
     paths: NotRequired[list[str]]
     status: SourceStatus
     reason: NotRequired[str]

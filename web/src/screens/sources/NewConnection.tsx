@@ -14,29 +14,41 @@ import { connections } from './queries';
 const texts = t.sources.connection;
 
 type Kind = Schemas['ConnectionKind'];
-type Values = Record<'name' | 'endpoint' | 'region' | 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey' | 'host' | 'port' | 'database' | 'user' | 'password' | 'baseUrl' | 'token' | 'caCertificate', string>;
+type Values = Record<'name' | 'endpoint' | 'region' | 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey' | 'host' | 'port' | 'database' | 'user' | 'password' | 'baseUrl' | 'token' | 'caCertificate' | 'uri' | 'warehouse' | 'clientId' | 'clientSecret', string>;
 type Name = keyof Values;
 type Auth = Schemas['HttpsAuth'];
+type CatalogAuth = Schemas['IcebergAuth'];
 
-const empty: Values = { name: '', endpoint: '', region: '', bucket: '', prefix: '', accessKeyId: '', secretAccessKey: '', host: '', port: '5432', database: '', user: '', password: '', baseUrl: '', token: '', caCertificate: '' };
-const optional: Name[] = ['prefix', 'caCertificate'];
+const empty: Values = { name: '', endpoint: '', region: '', bucket: '', prefix: '', accessKeyId: '', secretAccessKey: '', host: '', port: '5432', database: '', user: '', password: '', baseUrl: '', token: '', caCertificate: '', uri: '', warehouse: '', clientId: '', clientSecret: '' };
+const optional: Name[] = ['prefix', 'caCertificate', 'warehouse'];
 const credentials: Record<Auth, Name[]> = { none: [], bearer: ['token'], basic: ['user', 'password'] };
-const fieldsOf: Record<Kind, (auth: Auth) => Name[]> = {
+const catalogCredentials: Record<CatalogAuth, Name[]> = { none: [], bearer: ['token'], client: ['clientId', 'clientSecret'] };
+const fieldsOf: Record<Kind, (auth: Auth, catalogAuth: CatalogAuth) => Name[]> = {
   s3: () => ['endpoint', 'region', 'bucket', 'prefix', 'accessKeyId', 'secretAccessKey'],
   postgresql: () => ['host', 'port', 'database', 'user', 'password'],
   https: (auth) => ['baseUrl', ...credentials[auth], 'caCertificate'],
+  iceberg: (_, auth) => ['uri', 'warehouse', ...catalogCredentials[auth], 'endpoint', 'region', 'bucket', 'prefix', 'accessKeyId', 'secretAccessKey', 'caCertificate'],
 };
-const secret: Name[] = ['secretAccessKey', 'password', 'token'];
+const secret: Name[] = ['secretAccessKey', 'password', 'token', 'clientSecret'];
+/** Settings of a catalog that are those of its store. */
+const ofStore: Name[] = ['endpoint', 'region', 'bucket', 'prefix', 'accessKeyId', 'secretAccessKey'];
 
-function bodyOf(kind: Kind, values: Values, pathStyle: boolean, plain: boolean, auth: Auth): Schemas['NewConnection'] {
-  const { name, endpoint, region, bucket, prefix, accessKeyId, secretAccessKey, host, port, database, user, password, baseUrl, token, caCertificate } = values;
+function bodyOf(kind: Kind, values: Values, pathStyle: boolean, plain: boolean, auth: Auth, catalogAuth: CatalogAuth): Schemas['NewConnection'] {
+  const { name, endpoint, region, bucket, prefix, accessKeyId, secretAccessKey, host, port, database, user, password, baseUrl, token, caCertificate, uri, warehouse, clientId, clientSecret } = values;
+  const store = { endpoint, region, bucket, ...(prefix && { prefix }), pathStyle, accessKeyId, secretAccessKey };
   switch (kind) {
     case 's3':
-      return { name, kind, s3: { endpoint, region, bucket, ...(prefix && { prefix }), pathStyle, accessKeyId, secretAccessKey } };
+      return { name, kind, s3: store };
     case 'postgresql':
       return { name, kind, postgresql: { host, port: Number(port), database, user, password, ...(plain && { sslMode: 'disable' as const }) } };
     case 'https':
       return { name, kind, https: { baseUrl, ...(auth === 'bearer' && { token }), ...(auth === 'basic' && { user, password }), ...(caCertificate && { caCertificate }) } };
+    case 'iceberg':
+      return {
+        name,
+        kind,
+        iceberg: { uri, ...(warehouse && { warehouse }), ...(catalogAuth === 'bearer' && { token }), ...(catalogAuth === 'client' && { clientId, clientSecret }), ...(caCertificate && { caCertificate }), store },
+      };
   }
 }
 
@@ -50,6 +62,7 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
   const [pathStyle, setPathStyle] = useState(false);
   const [plain, setPlain] = useState(false);
   const [auth, setAuth] = useState<Auth>('none');
+  const [catalogAuth, setCatalogAuth] = useState<CatalogAuth>('client');
   const [asked, setAsked] = useState(false);
   const create = useMutation({
     mutationFn: (body: Schemas['NewConnection']) => take(api.POST('/connections', { params: { header: { 'Idempotency-Key': key.current } }, body })),
@@ -63,10 +76,10 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
       key.current = newKey();
     },
   });
-  const names: Name[] = ['name', ...fieldsOf[kind](auth)];
+  const names: Name[] = ['name', ...fieldsOf[kind](auth, catalogAuth)];
   const missing = (name: Name) => !optional.includes(name) && values[name].trim() === '';
   const error = create.error instanceof ApiError ? create.error : undefined;
-  const faultOf = (name: Name) => (asked && missing(name) ? texts.missing : (error?.field(name) ?? error?.field(`${kind}.${name}`)));
+  const faultOf = (name: Name) => (asked && missing(name) ? texts.missing : (error?.field(name) ?? error?.field(`${kind}.${kind === 'iceberg' && ofStore.includes(name) ? 'store.' : ''}${name}`)));
   const known = names.some((name) => faultOf(name));
   const input = (name: Name, className?: string) => (
     <Field key={name} label={texts[name]} help={texts.help[name]} fault={faultOf(name)} {...(className && { className })}>
@@ -93,6 +106,11 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
       </span>
     </label>
   );
+  const authority = (
+    <Field label={texts.caCertificate} help={texts.help.caCertificate} fault={faultOf('caCertificate')}>
+      {(field) => <Textarea {...field} rows={3} className="mono" spellCheck={false} value={values.caCertificate} onChange={(event) => setValues({ ...values, caCertificate: event.target.value })} />}
+    </Field>
+  );
   return (
     <Dialog
       open
@@ -116,7 +134,7 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
           setAsked(true);
           if (names.some(missing) || create.isPending) return;
           const trimmed = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, secret.includes(name as Name) ? value : value.trim()])) as Values;
-          create.mutate(bodyOf(kind, trimmed, pathStyle, plain, auth));
+          create.mutate(bodyOf(kind, trimmed, pathStyle, plain, auth, catalogAuth));
         }}
       >
         <p className="text-text-2">{texts.lead}</p>
@@ -128,6 +146,7 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
               ['s3', t.sources.kinds.s3],
               ['postgresql', t.sources.kinds.postgresql],
               ['https', t.sources.kinds.https],
+              ['iceberg', t.sources.kinds.iceberg],
             ]}
             onChange={(next) => {
               setKind(next);
@@ -137,7 +156,32 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
           />
         </div>
         {input('name')}
-        {kind === 's3' && (
+        {kind === 'iceberg' && (
+          <>
+            {input('uri')}
+            {input('warehouse')}
+            <Field label={texts.auth}>
+              {(field) => (
+                <Select {...field} value={catalogAuth} onChange={(event) => setCatalogAuth(event.target.value as CatalogAuth)}>
+                  {(['client', 'bearer', 'none'] as const).map((one) => (
+                    <option key={one} value={one}>
+                      {texts.catalogAuths[one]}
+                    </option>
+                  ))}
+                </Select>
+              )}
+            </Field>
+            {catalogAuth === 'bearer' && input('token')}
+            {catalogAuth === 'client' && (
+              <div className="grid items-start gap-4 sm:grid-cols-2">
+                {input('clientId')}
+                {input('clientSecret')}
+              </div>
+            )}
+            <p className="text-text-2">{texts.store}</p>
+          </>
+        )}
+        {(kind === 's3' || kind === 'iceberg') && (
           <>
             {input('endpoint')}
             <div className="grid items-start gap-4 sm:grid-cols-2">
@@ -187,11 +231,10 @@ export function NewConnection({ onClose, onMade }: { onClose: () => void; onMade
                 {input('password')}
               </div>
             )}
-            <Field label={texts.caCertificate} help={texts.help.caCertificate} fault={faultOf('caCertificate')}>
-              {(field) => <Textarea {...field} rows={3} className="mono" spellCheck={false} value={values.caCertificate} onChange={(event) => setValues({ ...values, caCertificate: event.target.value })} />}
-            </Field>
+            {authority}
           </>
         )}
+        {kind === 'iceberg' && authority}
         {create.isError && !known && <Failure error={create.error} next={error?.code === 'FORBIDDEN' ? texts.forbidden : undefined} />}
       </form>
     </Dialog>

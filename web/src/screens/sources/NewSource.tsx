@@ -46,6 +46,12 @@ function rowsOf({ of, schema, table, query, mode, cursorColumn, overlap, key }: 
   };
 }
 
+/** The table of a catalog: its namespace is all before the last dot. */
+function tableOf(text: string): Schemas['IcebergTable'] {
+  const at = text.trim().lastIndexOf('.');
+  return { namespace: text.trim().slice(0, at), table: text.trim().slice(at + 1) };
+}
+
 /** Asks what is loaded, into which dataset and when. */
 export function NewSource({ from, onClose, onConnect }: { /** The connection that is chosen at first. */ from: string | undefined; onClose: () => void; onConnect: () => void }) {
   const queries = useQueryClient();
@@ -77,7 +83,9 @@ export function NewSource({ from, onClose, onConnect }: { /** The connection tha
             ...into,
             ...(kind === 's3' && { ...(of.prefix && { prefix: of.prefix }), ...(of.pattern && { pattern: of.pattern }) }),
             ...(kind === 'https' && { paths: pathsOf(of.paths) }),
-            ...(kind === 'postgresql' ? { postgresql: rowsOf(rows) } : { ...(Object.keys(of.options).length > 0 && { options: of.options }), changed: of.changed, deleted: of.deleted }),
+            ...(kind === 'iceberg' && { iceberg: tableOf(rows.table) }),
+            ...(kind === 'postgresql' && { postgresql: rowsOf(rows) }),
+            ...((kind === 's3' || kind === 'https') && { ...(Object.keys(of.options).length > 0 && { options: of.options }), changed: of.changed, deleted: of.deleted }),
             ...(schedule.rhythm !== 'none' && { schedule: scheduleOf(schedule) ?? null }),
           },
         }),
@@ -100,14 +108,14 @@ export function NewSource({ from, onClose, onConnect }: { /** The connection tha
     namespace: !into.namespace,
     datasetName: !into.datasetName,
     paths: connection?.kind === 'https' && pathsOf(of.paths).length === 0,
-    table: connection?.kind === 'postgresql' && rows.of === 'table' && !rows.table.trim(),
+    table: (connection?.kind === 'postgresql' && rows.of === 'table' && !rows.table.trim()) || (connection?.kind === 'iceberg' && !/.\../.test(rows.table.trim())),
     query: connection?.kind === 'postgresql' && rows.of === 'query' && !rows.query.trim(),
     cursorColumn: connection?.kind === 'postgresql' && rows.mode === 'growing' && !rows.cursorColumn.trim(),
   };
   // A fault of one path stands at the field of all of them, which has them in lines.
   const wrongPath = pathsOf(of.paths).flatMap((path, i) => (error?.field(`paths.${i}`) ? [`${path}: ${error.field(`paths.${i}`)}`] : []))[0];
   const faultOf = (field: string) => (asked && lacks[field as keyof typeof lacks] ? texts.missing : field === 'paths' ? (error?.field(field) ?? wrongPath) : error?.field(field));
-  const shown = ['name', 'namespace', 'datasetName', 'pattern', 'prefix', 'paths', 'schedule.cron'].some((field) => faultOf(field));
+  const shown = ['name', 'namespace', 'datasetName', 'pattern', 'prefix', 'paths', 'schedule.cron', 'iceberg'].some((field) => faultOf(field));
   return (
     <Dialog
       open
@@ -154,6 +162,11 @@ export function NewSource({ from, onClose, onConnect }: { /** The connection tha
             </div>
             {connection.kind === 's3' && <FilesPart connection={connection} value={of} faultOf={faultOf} onChange={setOf} />}
             {connection.kind === 'https' && <PathsPart connection={connection} value={of} faultOf={faultOf} onChange={setOf} />}
+            {connection.kind === 'iceberg' && (
+              <Field label={texts.table} help={texts.attachedHelp} fault={faultOf('table') ?? error?.field('iceberg')}>
+                {(field) => <Input {...field} value={rows.table} placeholder="sales.orders" spellCheck={false} autoComplete="off" onChange={(event) => setRows({ ...rows, table: event.target.value })} />}
+              </Field>
+            )}
             {connection.kind === 'postgresql' && <RowsPart value={rows} faultOf={faultOf} onChange={setRows} />}
             <TargetPart target={target} at={at} faultOf={faultOf} onTarget={setTarget} onAt={setAt} />
             <Field label={texts.name} help={texts.nameHelp} fault={faultOf('name')}>

@@ -16,14 +16,19 @@ const fields = t.sources.connection;
 export function Rekey({ connection, onClose }: { connection: Connection; onClose: () => void }) {
   const queries = useQueryClient();
   const form = useId();
-  const [id, setId] = useState(connection.s3?.accessKeyId ?? '');
+  const { iceberg } = connection;
+  // A catalog has credentials of its own, and those of its store.
+  const [ofStore, setOfStore] = useState(iceberg?.auth === 'none');
+  const hasKey = connection.s3 !== undefined || (iceberg !== undefined && ofStore);
+  const hasToken = connection.https?.auth === 'bearer' || iceberg?.auth === 'bearer';
+  const [id, setId] = useState(connection.s3?.accessKeyId ?? iceberg?.store.accessKeyId ?? '');
   const [secret, setSecret] = useState('');
   const change = useMutation({
     mutationFn: () =>
       take(
         api.PATCH('/connections/{connectionId}', {
           params: { path: { connectionId: connection.id } },
-          body: connection.s3 ? { accessKeyId: id.trim(), secretAccessKey: secret } : connection.https?.auth === 'bearer' ? { token: secret } : { password: secret },
+          body: hasKey ? { accessKeyId: id.trim(), secretAccessKey: secret } : hasToken ? { token: secret } : { password: secret },
         }),
       ),
     onSuccess: async () => {
@@ -40,7 +45,7 @@ export function Rekey({ connection, onClose }: { connection: Connection; onClose
       footer={
         <>
           <Button onClick={onClose}>{t.common.cancel}</Button>
-          <Button look="primary" type="submit" form={form} busy={change.isPending} disabled={secret === '' || (connection.s3 !== undefined && id.trim() === '')}>
+          <Button look="primary" type="submit" form={form} busy={change.isPending} disabled={secret === '' || (hasKey && id.trim() === '')}>
             {texts.save}
           </Button>
         </>
@@ -55,8 +60,14 @@ export function Rekey({ connection, onClose }: { connection: Connection; onClose
         }}
       >
         <p className="text-text-2">{texts.lead}</p>
-        {connection.s3 && <Field label={fields.accessKeyId}>{(field) => <Input {...field} value={id} autoComplete="off" spellCheck={false} onChange={(event) => setId(event.target.value)} />}</Field>}
-        <Field label={connection.s3 ? fields.secretAccessKey : connection.https?.auth === 'bearer' ? fields.token : fields.password}>
+        {iceberg && iceberg.auth !== 'none' && (
+          <label className="flex items-center gap-3">
+            <input type="checkbox" checked={ofStore} onChange={(event) => setOfStore(event.target.checked)} className="accent-accent" />
+            {texts.ofStore}
+          </label>
+        )}
+        {hasKey && <Field label={fields.accessKeyId}>{(field) => <Input {...field} value={id} autoComplete="off" spellCheck={false} onChange={(event) => setId(event.target.value)} />}</Field>}
+        <Field label={hasKey ? fields.secretAccessKey : hasToken ? fields.token : iceberg ? fields.clientSecret : fields.password}>
           {(field) => <Input {...field} type="password" value={secret} autoComplete="new-password" onChange={(event) => setSecret(event.target.value)} />}
         </Field>
         {change.isError && <Failure error={change.error} />}

@@ -190,7 +190,7 @@ function About({ source: of }: { source: Source }) {
   const known = useInfiniteQuery(connections);
   const connection = (known.data?.pages ?? []).flatMap((page) => page.data).find((one) => one.id === of.connectionId);
   const row = 'grid gap-x-4 px-4 py-3 sm:grid-cols-[180px_1fr]';
-  const { postgresql, paths } = of;
+  const { postgresql, iceberg, paths } = of;
   return (
     <dl className="divide-y divide-line overflow-hidden rounded-md border border-line bg-surface [&_dt]:text-text-2 [&_dd]:min-w-0 [&_dd]:[overflow-wrap:anywhere]">
       <div className={row}>
@@ -212,9 +212,11 @@ function About({ source: of }: { source: Source }) {
       <div className={row}>
         <dt>{texts.about.how}</dt>
         <dd>
-          {postgresql
-            ? texts.about.modes[postgresql.mode](postgresql.cursorColumn ?? '', postgresql.cursor)
-            : [paths ? texts.about.addresses : texts.about.files, texts.about.changed[of.changed ?? 'keep'], texts.about.deleted[of.deleted ?? 'keep']].join(' ')}
+          {iceberg
+            ? texts.about.attached(of.lastRun?.snapshotId)
+            : postgresql
+              ? texts.about.modes[postgresql.mode](postgresql.cursorColumn ?? '', postgresql.cursor)
+              : [paths ? texts.about.addresses : texts.about.files, texts.about.changed[of.changed ?? 'keep'], texts.about.deleted[of.deleted ?? 'keep']].join(' ')}
         </dd>
       </div>
       <div className={row}>

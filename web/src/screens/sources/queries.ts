@@ -64,14 +64,16 @@ export const sharesOf = (connection: string) =>
 export const nameOf = ({ owner, name }: Connection) => (owner ? `${owner}/${name}` : name);
 
 /** Where a connection leads: `acme-exports/sales at s3.eu-central-1.amazonaws.com`. */
-export function addressOf({ s3, postgresql, https }: Connection): string {
+export function addressOf({ s3, postgresql, https, iceberg }: Connection): string {
   if (s3) return `${[s3.bucket, s3.prefix].filter(Boolean).join('/')} at ${s3.endpoint.replace(/^https?:\/\//, '')}`;
   if (postgresql) return `${postgresql.database} at ${postgresql.host}${postgresql.port === 5432 ? '' : `:${postgresql.port}`}`;
+  if (iceberg) return iceberg.uri.replace(/^https?:\/\//, '');
   return https?.baseUrl.replace(/^https?:\/\//, '') ?? '';
 }
 
 /** What a source loads: `orders/ *.csv`, `public.orders`, `2026/list.csv and 3 more`. */
-export function contentOf({ postgresql, prefix, pattern, paths }: Source, texts: { query: string; all: string; more: (number: number) => string }): string {
+export function contentOf({ postgresql, iceberg, prefix, pattern, paths }: Source, texts: { query: string; all: string; more: (number: number) => string }): string {
+  if (iceberg) return `${iceberg.namespace}.${iceberg.table}`;
   if (paths?.[0]) return paths.length > 1 ? `${paths[0]} ${texts.more(paths.length - 1)}` : paths[0];
   if (postgresql) return postgresql.table ? `${postgresql.schema || 'public'}.${postgresql.table}` : texts.query;
   return [prefix, pattern].filter(Boolean).join(' ') || texts.all;
