@@ -3334,7 +3334,7 @@ type NewIcebergSettings struct {
 	Scope *string       `json:"scope,omitempty"`
 	Store NewS3Settings `json:"store"`
 
-	// Token Sent as `Authorization: Bearer`. Stored encrypted and never returned.
+	// Token Sent to the catalog as `Authorization: Bearer`. Stored encrypted and never returned.
 	Token *string `json:"token,omitempty"`
 
 	// TokenURI Address that gives the client its token. If absent, `v1/oauth/tokens` of the catalog.

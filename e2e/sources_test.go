@@ -305,6 +305,7 @@ func TestSourceSSRF(t *testing.T) {
 	require.GreaterOrEqual(t, len(tricks), 60)
 
 	owner := strict.newKey().token("owner")
+	elsewhere := `{"endpoint": "https://a.store.example", "region": "x", "bucket": "bucket", "pathStyle": true, "accessKeyId": "x", "secretAccessKey": "x"}`
 
 	for i, trick := range tricks {
 		endpoint, err := json.Marshal(strings.ReplaceAll(trick, "PORT", port))
@@ -313,6 +314,9 @@ func TestSourceSSRF(t *testing.T) {
 		for _, body := range []string{
 			fmt.Sprintf(`{"name": "t%d", "kind": "s3", "s3": {"endpoint": %s, "region": "x", "bucket": "bucket", "pathStyle": true, "accessKeyId": "x", "secretAccessKey": "x"}}`, i, endpoint),
 			fmt.Sprintf(`{"name": "h%d", "kind": "https", "https": {"baseUrl": %s, "token": "x"}}`, i, endpoint),
+			fmt.Sprintf(`{"name": "u%d", "kind": "iceberg", "iceberg": {"uri": %s, "token": "x", "store": %s}}`, i, endpoint, elsewhere),
+			fmt.Sprintf(`{"name": "k%d", "kind": "iceberg", "iceberg": {"uri": "https://a.store.example", "clientId": "x", "clientSecret": "x", "tokenUri": %s, "store": %s}}`, i, endpoint, elsewhere),
+			fmt.Sprintf(`{"name": "b%d", "kind": "iceberg", "iceberg": {"uri": "https://a.store.example", "token": "x", "store": %s}}`, i, strings.Replace(elsewhere, `"https://a.store.example"`, string(endpoint), 1)),
 		} {
 			answer := call(t, http.MethodPost, strict.url+"/connections", owner, body)
 			require.Contains(t, []int{http.StatusUnprocessableEntity, http.StatusBadRequest}, answer.status, "%s: %s", trick, answer.body)
@@ -367,5 +371,5 @@ func TestSourceSSRF(t *testing.T) {
 	body := fmt.Sprintf(`{"name": "r", "kind": "s3", "s3": {"endpoint": "http://localhost:%s", "region": "x", "bucket": "bucket", "pathStyle": true, "accessKeyId": "x", "secretAccessKey": "x"}}`, port)
 	_ = call(t, http.MethodPost, s.url+"/connections", user, body)
 	require.Positive(t, reached.Load())
-	t.Logf("%d tricks, none reached", 2*len(tricks)+4+len(paths))
+	t.Logf("%d tricks, none reached", 5*len(tricks)+4+len(paths))
 }

@@ -28,7 +28,7 @@ func unguarded() map[string]string {
 		"internal/a2a/stream.go: forward(ctx, events, channel, written)":           "forward recovers",
 		"internal/app/serve.go: a.keep(background, loop)":                          "keep recovers",
 		"internal/app/serve.go: failed <- l.server.Serve(l.listener)":              "net/http, whose handlers recover",
-		"internal/lake/cache.go: c.fetch(ctx, file, item)":                         "fetch recovers around the download",
+		"internal/lake/cache.go: c.fetch(ctx, file, read, item)":                   "fetch recovers around the download",
 		"internal/query/index.go: x.fill(context.WithoutCancel(ctx), one, object)": "fill recovers around the opening",
 	}
 }

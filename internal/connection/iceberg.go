@@ -288,7 +288,10 @@ func (t *Tables) begin(ctx context.Context) error {
 		return err
 	}
 
-	var said struct{ Defaults, Overrides map[string]string }
+	var said struct {
+		Defaults  map[string]string `json:"defaults"`
+		Overrides map[string]string `json:"overrides"`
+	}
 	if err := json.Unmarshal(body, &said); err != nil {
 		return err
 	}
@@ -375,7 +378,9 @@ func (t *Tables) Load(ctx context.Context, namespace, table string) (metadata []
 		return nil, err
 	}
 
-	var said struct{ Metadata json.RawMessage }
+	var said struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}
 	if err := json.Unmarshal(body, &said); err != nil {
 		return nil, err
 	}

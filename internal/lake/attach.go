@@ -18,11 +18,13 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// at sets the attachment of a file that is not in our store.
-func (f *File) at(attached *Attachment) {
-	if f.Address != "" && attached != nil {
-		f.At = *attached
+// attachmentOf returns the attachment of a file with an address, and none for one of our store.
+func attachmentOf(address string, attached *Attachment) Attachment {
+	if address == "" || attached == nil {
+		return Attachment{}
 	}
+
+	return *attached
 }
 
 // IsAttached reports whether a table shows an Iceberg table of another catalog.

@@ -110,10 +110,12 @@ func ReadForeign(ctx context.Context, metadata []byte, read func(ctx context.Con
 		return f, unfit("The metadata of the table has no table-uuid.")
 	}
 
-	kinds, err := f.columns(m)
+	columns, kinds, err := m.columns()
 	if err != nil {
 		return f, err
 	}
+
+	f.Columns = columns
 
 	if m.Current == nil || *m.Current == -1 {
 		return f, nil
@@ -130,15 +132,15 @@ func ReadForeign(ctx context.Context, metadata []byte, read func(ctx context.Con
 	return f, err
 }
 
-// columns sets the columns of the current schema, and returns the types of the fields as the table has them.
-func (f *Foreign) columns(m currentMetadata) (kinds map[int]string, err error) {
+// columns returns the columns of the current schema, and the types of the fields as the table has them.
+func (m currentMetadata) columns() (columns []Column, kinds map[int]string, err error) {
 	at := slices.IndexFunc(m.Schemas, func(s foreignSchema) bool { return s.ID == m.CurrentSchema })
 
 	switch {
 	case at < 0 || len(m.Schemas[at].Fields) == 0:
-		return nil, unfit("The metadata of the table has no current schema.")
+		return nil, nil, unfit("The metadata of the table has no current schema.")
 	case len(m.Schemas[at].Fields) > maxForeignColumns:
-		return nil, unfit("The table has %d columns. At most %d can be attached.", len(m.Schemas[at].Fields), maxForeignColumns)
+		return nil, nil, unfit("The table has %d columns. At most %d can be attached.", len(m.Schemas[at].Fields), maxForeignColumns)
 	}
 
 	var refused []string
@@ -157,22 +159,22 @@ func (f *Foreign) columns(m currentMetadata) (kinds map[int]string, err error) {
 		}
 
 		if _, isTwice := kinds[field.ID]; isTwice || field.ID < 1 || field.ID > 1<<30 {
-			return nil, unfit("The schema of the table has no unique ids.")
+			return nil, nil, unfit("The schema of the table has no unique ids.")
 		}
 
 		kinds[field.ID] = kind
-		f.Columns = append(f.Columns, column)
+		columns = append(columns, column)
 	}
 
 	if len(refused) > 0 {
-		return nil, unfit("These columns have types that cannot be read: %s. Attach a table without them.", strings.Join(refused[:min(len(refused), 5)], ", "))
+		return nil, nil, unfit("These columns have types that cannot be read: %s. Attach a table without them.", strings.Join(refused[:min(len(refused), 5)], ", "))
 	}
 
-	if err := validate(f.Columns); err != nil {
-		return nil, unfit("%s Names are compared without case.", fault.From(err).Subs[0].Message)
+	if err := validate(columns); err != nil {
+		return nil, nil, unfit("%s Names are compared without case.", fault.From(err).Subs[0].Message)
 	}
 
-	return kinds, nil
+	return columns, kinds, nil
 }
 
 // shortened returns the beginning of a text that somebody else wrote.

@@ -57,10 +57,10 @@ func (f *foreignTable) readAll(t *testing.T) (Foreign, error) {
 }
 
 // dataFile returns the builder of a file with 10 rows.
-func dataFile(t *testing.T, content iceberg.ManifestEntryContent, format iceberg.FileFormat, name string) *iceberg.DataFileBuilder {
+func dataFile(t *testing.T, format iceberg.FileFormat, name string) *iceberg.DataFileBuilder {
 	t.Helper()
 
-	builder, err := iceberg.NewDataFileBuilder(*iceberg.UnpartitionedSpec, content, "s3://b/"+name, format, nil, nil, nil, 10, 1000)
+	builder, err := iceberg.NewDataFileBuilder(*iceberg.UnpartitionedSpec, iceberg.EntryContentData, "s3://b/"+name, format, nil, nil, nil, 10, 1000)
 	require.NoError(t, err)
 
 	return builder
@@ -106,10 +106,10 @@ func TestReadForeign(t *testing.T) {
 	t.Parallel()
 
 	f := newForeignTable()
-	one := dataFile(t, iceberg.EntryContentData, iceberg.ParquetFile, "a.parquet").NullValueCounts(map[int]int64{1: 2, 9: 1}).
+	one := dataFile(t, iceberg.ParquetFile, "a.parquet").NullValueCounts(map[int]int64{1: 2, 9: 1}).
 		LowerBoundValues(map[int][]byte{1: binary.LittleEndian.AppendUint32(nil, uint32(math.MaxUint32-4)), 2: []byte("a")}). // -5
 		UpperBoundValues(map[int][]byte{1: binary.LittleEndian.AppendUint32(nil, 7), 2: []byte("b")}).Build()
-	f.list(t, []iceberg.DataFile{one}, []iceberg.DataFile{dataFile(t, iceberg.EntryContentData, iceberg.ParquetFile, "b.parquet").Build()})
+	f.list(t, []iceberg.DataFile{one}, []iceberg.DataFile{dataFile(t, iceberg.ParquetFile, "b.parquet").Build()})
 
 	found, err := f.readAll(t)
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestReadForeignRefuses(t *testing.T) {
 	parquetFile := func(t *testing.T) []iceberg.DataFile {
 		t.Helper()
 
-		return []iceberg.DataFile{dataFile(t, iceberg.EntryContentData, iceberg.ParquetFile, "a.parquet").Build()}
+		return []iceberg.DataFile{dataFile(t, iceberg.ParquetFile, "a.parquet").Build()}
 	}
 
 	for reason, change := range map[string]func(t *testing.T, f *foreignTable){
@@ -166,11 +166,11 @@ func TestReadForeignRefuses(t *testing.T) {
 		"no current schema": func(_ *testing.T, f *foreignTable) { f.schema = "" },
 		`in the format "ORC"`: func(t *testing.T, f *foreignTable) {
 			t.Helper()
-			f.list(t, []iceberg.DataFile{dataFile(t, iceberg.EntryContentData, iceberg.OrcFile, "a.orc").Build()})
+			f.list(t, []iceberg.DataFile{dataFile(t, iceberg.OrcFile, "a.orc").Build()})
 		},
 		"files of the table are": func(t *testing.T, f *foreignTable) {
 			t.Helper()
-			f.list(t, []iceberg.DataFile{dataFile(t, iceberg.EntryContentData, iceberg.ParquetFile, "a.parquet").KeyMetadata([]byte("k")).Build()})
+			f.list(t, []iceberg.DataFile{dataFile(t, iceberg.ParquetFile, "a.parquet").KeyMetadata([]byte("k")).Build()})
 		},
 		"data file twice": func(t *testing.T, f *foreignTable) { t.Helper(); f.list(t, parquetFile(t), parquetFile(t)) },
 		"not in the format of Iceberg": func(t *testing.T, f *foreignTable) {

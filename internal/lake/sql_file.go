@@ -33,8 +33,7 @@ func selectOrigins(ctx context.Context, q postgres.Querier, t Table, keys []stri
 	)
 
 	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.Name, &f.FirstRow, &f.Shape, &f.Compacted, &f.Address, &attached}, func() error {
-		f.Ingestion, f.Source, f.At = ingestion.UUID, source.UUID, Attachment{}
-		f.at(attached)
+		f.Ingestion, f.Source, f.At = ingestion.UUID, source.UUID, attachmentOf(f.Address, attached)
 		found = append(found, f)
 
 		return nil

@@ -106,8 +106,8 @@ func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot,
 		files[i] = File{
 			Key: key, Size: sizes[i], Rows: rows[i], Ingestion: ingestions[i].UUID, Source: sources[i].UUID, Name: names[i],
 			FirstRow: firsts[i], Shape: shapes[i], Compacted: compacted[i], Address: addresses[i],
+			At: attachmentOf(addresses[i], attached),
 		}
-		files[i].at(attached)
 	}
 
 	current := e.entry(*id).Snapshot

@@ -5486,7 +5486,7 @@ export interface components {
             uri: string;
             /** @description The warehouse for which the catalog is asked, if it has more than one. */
             warehouse?: string | null;
-            /** @description Sent as `Authorization: Bearer`. Stored encrypted and never returned. */
+            /** @description Sent to the catalog as `Authorization: Bearer`. Stored encrypted and never returned. */
             token?: string | null;
             /** @description Of a client that gets a token with its secret (OAuth 2, client credentials). Only together with clientSecret. */
             clientId?: string | null;
@@ -7852,6 +7852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Dataset"];
                 };
             };
+            409: components["responses"]["Conflict"];
         };
     };
     getInferDefinition: {
@@ -8595,6 +8596,7 @@ export interface operations {
                 };
                 content?: never;
             };
+            409: components["responses"]["Conflict"];
         };
     };
     exportDataset: {
