@@ -105,7 +105,8 @@ func (k *soak) measure(ctx context.Context) {
 			folder := folderSize(setting(one.settings, "QUERN_SANDBOX_DIR"))
 
 			for resource, value := range map[string]float64{
-				"memory": found["process_resident_memory_bytes"], "goroutines": found["go_goroutines"], "open files": found["process_open_fds"],
+				"memory": found["process_resident_memory_bytes"], "goroutines": found["go_goroutines"],
+				"open files":                found["process_open_fds"] - found["quern_query_indexes"], // indexes stay open until there are 500
 				"connections":               found["quern_postgres_connections_used"] + found["quern_postgres_connections_idle"],
 				"work folder without cache": float64(folder) - found["quern_cache_bytes"],
 			} {

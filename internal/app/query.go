@@ -176,6 +176,7 @@ func (a *App) registerQueryMetrics(q *query.Query) {
 		"running": {"Statements that are running.", func(s query.Stats) int64 { return s.Running }},
 		"waiting": {"Statements that wait for a slot.", func(s query.Stats) int64 { return s.Waiting }},
 		"slots":   {"Statements that can run in sealed processes at the same time.", func(s query.Stats) int64 { return s.Slots }},
+		"indexes": {"Value indexes that are open. Each holds a file open; at most 500 stay open.", func(s query.Stats) int64 { return s.OpenIndexes }},
 		"trino":   {"Statements that are running on Trino. Their slots are QUERN_TRINO_MAX_RUNNING.", func(s query.Stats) int64 { return s.OnTrino }},
 	} {
 		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quern_query_" + name, Help: of.help},

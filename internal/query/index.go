@@ -135,6 +135,14 @@ func (x *indexes) shrink() {
 	}
 }
 
+// count returns how many indexes are open or being opened.
+func (x *indexes) count() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	return int64(len(x.open))
+}
+
 // Evict closes the least recently used value index. It returns false if all open indexes are in use. An open file takes
 // space on the disk even after its copy in the cache was deleted.
 func (q *Query) Evict() bool { return q.indexes.evict() }

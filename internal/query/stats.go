@@ -4,6 +4,7 @@ package query
 type Stats struct {
 	Running, Waiting, Slots           int64 // now, in sealed processes
 	OnTrino                           int64 // now
+	OpenIndexes                       int64 // now
 	RefusedFull, RefusedUser, Invalid int64 // since New
 	Rows                              int64 // since New
 }
@@ -18,7 +19,7 @@ func (q *Query) Stats() Stats {
 		s.RefusedUser += there.RefusedUser
 	}
 
-	s.Invalid, s.Rows = q.invalid.Load(), q.given.Load()
+	s.Invalid, s.Rows, s.OpenIndexes = q.invalid.Load(), q.given.Load(), q.indexes.count()
 
 	return s
 }
