@@ -28,7 +28,7 @@ const (
 	sqlExports       = `SELECT (to_jsonb(t) - 'object_key')::text FROM exports t WHERE account_id = $1`
 	sqlGrants        = `SELECT to_jsonb(t)::text FROM grants t WHERE account_id = $1`
 	sqlIdentities    = `SELECT to_jsonb(t)::text FROM directory_identities t WHERE account_id = $1`
-	sqlLoadedFiles   = `SELECT (to_jsonb(t) - 'sketch')::text FROM ingestion_files t WHERE account_id = $1`
+	sqlLoadedFiles   = `SELECT (to_jsonb(t) - '{sketch,part_found}'::text[])::text FROM ingestion_files t WHERE account_id = $1`
 	sqlIngestions    = `SELECT to_jsonb(t)::text FROM ingestions t WHERE account_id = $1`
 	sqlLimits        = `SELECT to_jsonb(t)::text FROM limits t WHERE account_id = $1`
 	sqlCalls         = `SELECT to_jsonb(t)::text FROM model_calls t WHERE account_id = $1`
@@ -136,7 +136,7 @@ const (
 	sqlDataFiles = `
 		SELECT f.object_key, f.size, n.name, d.name || CASE WHEN d.deleted_at IS NULL THEN '' ELSE '-' || d.id END, f.id
 		FROM lake_files f JOIN datasets d ON d.account_id = f.account_id AND d.id = f.dataset_id JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id
-		WHERE f.account_id = $1 AND f.kind = 'data' AND f.state = 'committed' AND f.left_sequence IS NULL AND f.remove_at IS NULL ORDER BY f.id`
+		WHERE f.account_id = $1 AND f.kind = 'data' AND f.state = 'committed' AND f.left_sequence IS NULL AND f.remove_at IS NULL AND f.address IS NULL ORDER BY f.id`
 	sqlRunFiles = `SELECT object_key, size, run_id, step FROM run_objects WHERE account_id = $1 AND state = 'kept' ORDER BY run_id, step`
 )
 
