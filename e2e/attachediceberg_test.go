@@ -119,7 +119,7 @@ func attachedFollows(t *testing.T, s *service, c *tableCatalog, key *signer) {
 	require.Len(t, a.filled.snapshots(), before)
 	require.Equal(t, "attach", a.filled.snapshots()[0].Operation)
 
-	earlier := a.filled.snapshots()[0].CommittedAt
+	earlier := a.committed()[0]
 	then := a.texts(c.read(table).Columns)
 
 	random, next := rand.New(rand.NewPCG(5, 6)), 31

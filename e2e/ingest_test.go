@@ -49,9 +49,9 @@ type setAside struct {
 func (i ingestion) ended() bool { return i.Status != "queued" && i.Status != "running" }
 
 type snapshot struct {
-	SnapshotID, Operation, CommittedAt string
-	RowCount                           int
-	Current                            bool
+	SnapshotID, Operation string
+	RowCount              int
+	Current               bool
 }
 
 // cleanAtStart makes the cleanup jobs run as soon as the stopped service starts again, instead of a minute after the
