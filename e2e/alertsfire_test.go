@@ -21,7 +21,7 @@ import (
 // alarm is a real fault and the alerts that it causes.
 type alarm struct {
 	alerts []string
-	// cause starts services, and returns those to watch, what happens from then on, and what ends it.
+	// cause starts services. It returns the services to watch, a function that begins the fault, and one that ends it.
 	cause func(t *testing.T) (watched []*service, begin, end func())
 }
 

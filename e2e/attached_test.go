@@ -196,7 +196,7 @@ func (c *tableCatalog) settings(others map[string]any) string {
 	return string(text)
 }
 
-// hosts is the setting with which a service may reach the catalog and the store.
+// hosts is the setting that allows a service to reach the catalog and the store.
 func (c *tableCatalog) hosts() string {
 	return "QUERN_SOURCE_HOSTS=" + c.host + "," + strings.TrimPrefix(stack.Env(c.t, "QUERN_TEST_S3_ENDPOINT"), "http://")
 }

@@ -86,7 +86,7 @@ func manyColumns() []tableColumn {
 	}
 }
 
-// newManyFile returns the n-th of count files. Each has a part of the columns, and the types of all of them differ from those of most of them.
+// newManyFile returns the n-th of count files. Each has only some of the columns, and the joined types differ from the types of most files.
 func newManyFile(n, count, round, rows int) manyFile {
 	var (
 		made manyFile
@@ -232,7 +232,7 @@ func (m *manyFiles) round(round int) {
 // interruptions is how many processes die in a round that does not run in full.
 const interruptions = 3
 
-// interrupt ends processes at random, and counts the files that this may cost.
+// interrupt ends processes at random, and counts the files that may be read again because of it.
 func (m *manyFiles) interrupt(dying context.Context) {
 	for n := 0; full() || n < interruptions; n++ {
 		select {

@@ -21,7 +21,7 @@ type soakTimes struct {
 	counts map[string]int
 }
 
-// tookOf is the durations of one operation, with all repetitions of its requests.
+// tookOf has the durations of one operation, including repetitions of its requests.
 type tookOf struct {
 	all, quiet []time.Duration // quiet: no fault at any moment
 }

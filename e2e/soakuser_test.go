@@ -116,7 +116,7 @@ func (u *soakUser) must(method, path, body string, into any) bool {
 // soakPatience is how long a user repeats a request.
 const soakPatience = 5 * time.Minute
 
-// until repeats a request until its answer says more than that it should be repeated. It returns nil after a long time.
+// until repeats a request while its answer says to repeat it. It returns nil after a long time.
 func (u *soakUser) until(method, path, body string, headers ...string) *answer {
 	for deadline := time.Now().Add(soakPatience); time.Now().Before(deadline); time.Sleep(rand.N(time.Second)) {
 		if got := u.once(method, path, body, headers...); !again(got) {

@@ -50,7 +50,7 @@ func (u *soakUser) anyone() int {
 	return u.other()
 }
 
-// readOther reads the rows of another user. Whoever may read them at all moments of the request gets them.
+// readOther reads the rows of another user. A user who may read them during the whole request must get them.
 func (u *soakUser) readOther() {
 	owner, began := u.other(), time.Now()
 	name := "orders"
@@ -317,7 +317,7 @@ func (u *soakUser) tool() {
 	}
 }
 
-// rpc repeats a call until its answer says more than that it should be repeated.
+// rpc repeats a call while its answer says to repeat it.
 func (u *soakUser) rpc(path, body string) *answer {
 	for deadline := time.Now().Add(soakPatience); time.Now().Before(deadline); time.Sleep(rand.N(time.Second)) {
 		got := u.until(http.MethodPost, path, body, "Mcp-Protocol-Version: 2025-11-25", "Accept: application/json, text/event-stream")
@@ -331,7 +331,7 @@ func (u *soakUser) rpc(path, body string) *answer {
 	return nil
 }
 
-// failure returns the message with which a call failed, or an empty text. A task that failed is an answer.
+// failure returns the error message of a call, or an empty text if it succeeded. A failed task is an answer and no error.
 func (u *soakUser) failure(got *answer) string {
 	if got.status != http.StatusOK {
 		return got.body
@@ -373,7 +373,7 @@ func (u *soakUser) refusedRPC(what string, owner int, began time.Time, got *answ
 	return true
 }
 
-// probe does one thing of each kind, which together need every part, and returns what did not work. It repeats nothing.
+// probe does one operation of each kind, so that every part is used, and returns those that failed. It repeats none.
 func (u *soakUser) probe() (failure string) {
 	for name, one := range u.k.services() {
 		if !isReady(u.k.t.Context(), one) {

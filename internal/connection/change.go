@@ -49,7 +49,7 @@ func (change Change) field() string {
 	}
 }
 
-// changed is Change.secret for a connection of any kind. A catalog has two secrets, of which the one that is not given stays.
+// changed is Change.secret for a connection of any kind. A catalog has two secrets; one that is not given stays.
 func (c *Connections) changed(of *Connection, change Change) (*string, error) {
 	if of.Kind != KindIceberg || change.Keys == nil && change.Password == nil && change.Token == nil {
 		return change.secret(of)

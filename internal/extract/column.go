@@ -123,7 +123,7 @@ const (
 	binaryFormat int16 = 1
 )
 
-// format returns how the server sends the values. Numbers and times are read as the server stores them: it need not write digits that we parse again.
+// format returns how the server sends the values. Numbers and times are read as the server stores them: so it does not write digits only for us to parse them.
 func (c column) format() int16 {
 	if c.kind == text || c.kind == document {
 		return textFormat

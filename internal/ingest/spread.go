@@ -184,7 +184,7 @@ func (w *working) join(ctx context.Context) error {
 // mostDoubts is how many doubts an ingestion that is spread has at most.
 const mostDoubts = 1000
 
-// fewest shortens a list of doubts. Those that stop the ingestion stay.
+// fewest shortens a list of doubts. It keeps those that stop the ingestion.
 func fewest(doubts []engine.Doubt) []engine.Doubt {
 	if len(doubts) <= mostDoubts {
 		return doubts

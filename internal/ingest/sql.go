@@ -384,7 +384,7 @@ func addSetAside(ctx context.Context, tx pgx.Tx, i Ingestion, files [][]engine.S
 	return nil
 }
 
-// mostCounted is where countUnfinished stops to count.
+// mostCounted is the largest number that countUnfinished returns.
 const mostCounted = 100
 
 // countUnfinished returns how many ingestions of files of an account have not ended.

@@ -131,7 +131,7 @@ func updateDone(ctx context.Context, tx pgx.Tx, a PartArgs, setAside int64) (lef
 	return left, next, err
 }
 
-// updatePartDone returns false if the step was done for the file before.
+// updatePartDone returns false if another attempt has already finished this step of the file.
 func updatePartDone(ctx context.Context, tx pgx.Tx, a PartArgs, i Ingestion, found partFound) (bool, error) {
 	return met(ctx, tx, sqlPartDone, a.Account, a.Dataset, a.Ingestion, a.Position, a.Step, asJSON(found), i.RowsDone)
 }

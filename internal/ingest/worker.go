@@ -72,9 +72,9 @@ func (r *PartRunner) Work(ctx context.Context, j *river.Job[PartArgs]) error {
 }
 
 const (
-	// partPriority is behind that of the jobs between the steps, which are quick.
+	// partPriority is lower than the priority of the jobs between the steps, because those are quick.
 	partPriority = 2
-	// lastPriority is that of an ingestion of an account that has very many.
+	// lastPriority is the priority of ingestions of an account with very many unfinished ones.
 	lastPriority = 4
 )
 

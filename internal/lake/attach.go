@@ -132,12 +132,12 @@ func (l *Lake) stageForeign(ctx context.Context, t Table, of Foreign, files []Fo
 	})
 }
 
-// nameOf returns what rows of a file tell as their origin: the table, the snapshot that added the file, and the file.
+// nameOf returns the origin of the rows of a file: the table, the snapshot that added the file, and the name of the file.
 func (f Foreign) nameOf(file ForeignFile) string {
 	return fmt.Sprintf("%s@%d/%s", f.Name, file.Snapshot, file.Address[strings.LastIndex(file.Address, "/")+1:])
 }
 
-// foreignEntry returns the entry of a file in our own manifests. Its address is the key under which the file is listed, where there is no object.
+// foreignEntry returns the entry of a file in our own manifests. Its address is made of the key in lake_files, which names no object.
 func (l *Lake) foreignEntry(key string, f ForeignFile) ([]byte, error) {
 	builder, err := iceberg.NewDataFileBuilder(*iceberg.UnpartitionedSpec, iceberg.EntryContentData, l.base+key, iceberg.ParquetFile, nil, nil, nil, f.Rows, f.Size)
 	if err != nil {
@@ -170,7 +170,7 @@ func (l *Lake) attach(ctx context.Context, change Change, d *draft, manifests *[
 	return nil
 }
 
-// openForeign returns how the files of attached tables are read, by attachment. It asks each time whether that is still permitted, also for files of which there are copies.
+// openForeign returns the readers of attached tables, by attachment. It asks each time whether reading is still permitted, also for cached files.
 func (l *Lake) openForeign(ctx context.Context, files []File) (opened map[Attachment]ReadForeignFile, err error) {
 	for _, f := range files {
 		if _, isOpen := opened[f.At]; isOpen || f.Address == "" {
@@ -193,12 +193,12 @@ func (l *Lake) openForeign(ctx context.Context, files []File) (opened map[Attach
 	return opened, nil
 }
 
-// cannotRead is the fault for a file of an attached table that is not what the table says. Its reader can only attach another snapshot.
+// cannotRead is the fault for a file that differs from what its attached table says. Only attaching another snapshot helps.
 func cannotRead(file File, reason string) error {
 	return fault.New(fault.InvalidState, fmt.Sprintf("A data file of the attached table %s cannot be read: %s Run the source of the dataset again, which attaches the current snapshot.", file.At.Name, reason))
 }
 
-// fits checks that a copy is the file that the table of another catalog says it is, and that its columns have the ids by which they are found.
+// fits checks that a copy has the size and rows that the other catalog says, and that its columns have unique ids.
 func (f File) fits(copied *os.File) error {
 	info, err := copied.Stat()
 	if err != nil {

@@ -56,7 +56,7 @@ func (f *foreignTable) readAll(t *testing.T) (Foreign, error) {
 	return ReadForeign(t.Context(), f.metadata(), f.read)
 }
 
-// dataFile returns the builder of a file with 10 rows.
+// dataFile returns a builder for the entry of a data file with 10 rows.
 func dataFile(t *testing.T, format iceberg.FileFormat, name string) *iceberg.DataFileBuilder {
 	t.Helper()
 

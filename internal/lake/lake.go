@@ -101,11 +101,11 @@ type Config struct {
 	CacheDir   string
 	CacheBytes int64
 	Folder     *disk.Watch // watches the file system of CacheDir
-	// Foreign returns how the files of an attached table are read, if that is still permitted. nil means that none is read.
+	// Foreign returns a reader for the files of an attached table, if reading is still permitted. Without it, no attached table can be read.
 	Foreign func(ctx context.Context, at Attachment) (ReadForeignFile, error)
 }
 
-// ReadForeignFile opens a data file of an attached table. Its errors are faults that tell what the reader can do.
+// ReadForeignFile opens a data file of an attached table. The messages of its faults tell the reader what to do.
 type ReadForeignFile func(ctx context.Context, address string) (io.ReadCloser, error)
 
 const defaultKeepSnapshots = 100
@@ -243,6 +243,6 @@ type Change struct {
 	// and the rewritten files lack.
 	Rewritten uuid.UUID
 	Removed   int64
-	// Attach is the table that is shown, when attaching. Columns are then all columns, and Files the files that are no longer in it.
+	// Attach is the table that the mode Attached shows. In this mode, Columns are all its columns, and Files are the files that have left it.
 	Attach Attachment
 }

@@ -177,7 +177,7 @@ func (w *working) failed(err error) error {
 
 // complete records that the run has ended, and that the dataset was up to date when the other system was asked.
 func (w *working) complete(ctx context.Context, asked time.Time) error {
-	// Not in the transaction that ends the run: the dataset may belong to another account. Done twice it says the same.
+	// Not in the transaction that ends the run: the dataset may belong to another account. Recording it twice has no further effect.
 	if err := w.Catalog.Refreshed(ctx, w.dataset, asked); err != nil {
 		return err
 	}

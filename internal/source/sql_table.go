@@ -14,7 +14,7 @@ const (
 	sqlSetPinned   = `UPDATE source_runs SET pinned = $4, files = $5, rows = $6, bytes = $7 WHERE account_id = $1 AND source_id = $2 AND id = $3`
 )
 
-// settleTable records the snapshot that a run has attached. Done twice it says the same.
+// settleTable records the snapshot that a run has attached. Recording it twice has no further effect.
 func settleTable(ctx context.Context, tx pgx.Tx, r Run, found lake.Foreign, dataset uuid.UUID) error {
 	if err := exactlyOne(ctx, tx, sqlSettleTable, r.account, r.source, dataset); err != nil {
 		return err

@@ -194,7 +194,7 @@ func (f Files) Open(ctx context.Context, at lake.Attachment) (lake.ReadForeignFi
 	}, nil
 }
 
-// late returns the fault of a statement for a problem with the other side, which may pass.
+// late returns the fault of a statement when the other side does not answer, which may pass.
 func late(err error) error {
 	if fault.Is(err, fault.UpstreamUnavailable) {
 		return fault.New(fault.Unavailable, fault.From(err).Message)

@@ -197,7 +197,7 @@ func (t *Takeout) write(name string, fill func(to io.Writer) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// component returns a name that somebody chose as the name of one file or folder.
+// component turns a name that a person chose into a safe name of one file or folder.
 func component(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) || !unicode.IsPrint(r) {
