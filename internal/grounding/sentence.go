@@ -44,7 +44,9 @@ func (c *checker) segment(words []lexicon.Word) {
 			continue
 		case isItem(trimmed):
 			begin := from + strings.Index(line, trimmed)
-			begin += strings.IndexByte(trimmed, ' ') // after its numeral
+			if blank := strings.IndexFunc(trimmed, unicode.IsSpace); blank >= 0 {
+				begin += blank // after its numeral
+			}
 
 			for _, end := range c.ends(begin, to) {
 				c.sentences = append(c.sentences, sentence{from: from, to: end, intro: intro})
