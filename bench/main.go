@@ -101,7 +101,7 @@ func run(ctx context.Context) error {
 	}
 
 	b := &rig.Bench{
-		Profile: *profile, Rounds: 5, Round: 4 * time.Second, Large: 1_000_000, Searched: 100_000, Sizes: []int{10_000, 100_000}, Steady: time.Minute, Upload: 1 << 30, Uploads: 9,
+		Profile: *profile, Rounds: 5, Round: 4 * time.Second, Large: 1_000_000, Searched: 100_000, Sizes: []int{100_000, 1_000_000}, Steady: time.Minute, Upload: 1 << 30, Uploads: 9,
 		Pickups: 200, Rows: 10_000_000, Loads: 3, Pages: 1000, Posts: 1000, Commits: 9, Columns: 1500, Queries: 9, Smalls: 200, Colds: 5, Asks: 200, Streams: 1000,
 		Sourced: 20_000_000, Listed: 10_000, Files: 64, FileSize: 64 << 20, Cluster: 50_000_000, Clustered: 5,
 	}

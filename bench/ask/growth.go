@@ -60,6 +60,22 @@ func growthPaths() []path {
 		{"events", growthGoal, func(ctx context.Context, g *grown, _ int) (time.Duration, error) {
 			return g.get(ctx, "ada", "/events?limit=25", http.Header{"Last-Event-Id": {strconv.FormatInt(g.event, 10)}})
 		}},
+		{"prepare", growthGoal, func(ctx context.Context, g *grown, _ int) (time.Duration, error) {
+			begin := time.Now()
+			prepared, err := g.Prepare(ctx, rig.UploadPart)
+			took := time.Since(begin)
+
+			if err != nil {
+				return 0, err
+			}
+
+			request, err := g.Request(ctx, "ada", http.MethodPost, fmt.Sprintf("/file-upload/%s/abort", prepared.SessionID), nil) // few sessions can be open
+			if err == nil {
+				_, err = rig.Get(request)
+			}
+
+			return took, err
+		}},
 		{"commit", 0, func(ctx context.Context, g *grown, _ int) (time.Duration, error) {
 			begin := time.Now()
 			err := ingest.Fill(ctx, g.rows, 1)

@@ -60,4 +60,4 @@ type Bench struct {
 	Clustered int   // rounds of a statement on Trino
 }
 
-const Longest = 20 * time.Minute // limit for one measure
+const Longest = time.Hour // limit for one measure
