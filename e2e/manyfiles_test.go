@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestManyFilesKillLoop loads many files with one ingestion on two replicas while processes die at random. The rows and types must be those of a model,
+// TestManyFilesKillLoop loads many files with one ingestion on two replicas while processes die or freeze at random. The rows and types must be those of a model,
 // exactly once, and a process that dies must not cost more than the file that it was reading: the files that are read again are counted.
 func TestManyFilesKillLoop(t *testing.T) {
 	t.Parallel()
@@ -244,7 +244,7 @@ func (m *manyFiles) interrupt(dying context.Context) {
 		at := rand.N(len(m.replicas))
 		victim := m.replicas[at]
 
-		switch rand.N(5) {
+		switch rand.N(6) {
 		case 0:
 			m.killed["server"]++
 			m.cost++
@@ -263,6 +263,8 @@ func (m *manyFiles) interrupt(dying context.Context) {
 			m.killed["leases"]++
 			m.cost += len(m.replicas)
 			m.expire("")
+		case 5:
+			m.freeze(dying, victim)
 		}
 
 		m.expire(" WHERE until < now() + interval '4 seconds'") // those of processes that died a while ago; others are renewed every five seconds
@@ -290,6 +292,23 @@ func (m *manyFiles) killWriter(dying context.Context, at int) {
 	if !victim.running() {
 		victim.restart()
 	}
+}
+
+// freeze stops a replica in the middle of its work, and lets it go on when the other replica may have its files.
+func (m *manyFiles) freeze(dying context.Context, victim *service) {
+	process, _ := victim.current()
+	require.NoError(m.t, process.Process.Signal(syscall.SIGSTOP))
+
+	m.killed["frozen"]++
+	m.cost += len(m.replicas)
+	m.expire("")
+
+	select {
+	case <-time.After(rand.N(4 * time.Second)):
+	case <-dying.Done():
+	}
+
+	require.NoError(m.t, process.Process.Signal(syscall.SIGCONT))
 }
 
 // expire makes leases expire early.

@@ -146,6 +146,7 @@ func systems() map[string][]string {
 		"github.com/pressly/goose/v3":              {"internal/postgres"},
 		"github.com/aws/aws-sdk-go-v2":             {"internal/blob", "eval"}, // eval empties the location of the service that it started
 		"github.com/aws/smithy-go":                 {"internal/blob"},
+		"github.com/cespare/xxhash/v2":             {"internal/ingest"},
 		"github.com/coreos/go-oidc/v3":             {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":            {"internal/auth"},
 		"go.opentelemetry.io/otel":                 {"internal/span", "internal/tracing", "internal/llm"}, // llm uses only the API, for spans
