@@ -130,7 +130,7 @@ func applyAddresses(t *testing.T, ada, bob *cli, web *addresses, write func(name
 	web.put("a.csv", "id;total\n1;5\n")
 	web.put("b,c.csv", "id;total\n2;6\n")
 	require.Equal(t, "Loaded 2 files with 2 rows.\n", ada.run("source", "run", "prices"))
-	require.Equal(t, "Loaded 0 files with 0 rows.\n", ada.run("source", "run", "prices"))
+	require.Equal(t, "Found no new file among a.csv, b,c.csv.\n", ada.run("source", "run", "prices"))
 	require.Contains(t, ada.run("source", "show", "prices"), "prices loads a.csv, b,c.csv into ada/shop/prices: active")
 	require.Contains(t, ada.run("source", "change", "prices", "--path", "b,c.csv"), "The next run uses it.")
 

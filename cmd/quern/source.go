@@ -218,6 +218,8 @@ func (p *program) ranSource(found api.Source, run api.SourceRun) error {
 		case found.Iceberg != nil: // it has not come so far
 		case found.Postgresql != nil:
 			p.out.printf("Loaded %s.\n", counted(run.Rows, "row", "rows"))
+		case run.Files == 0 && run.Status == api.SourceRunStatusCompleted: // a wrong pattern shows
+			p.out.printf("Found no new file among %s.\n", p.out.clean(loaded(found)))
 		default:
 			p.out.printf("Loaded %s with %s.\n", counted(run.Files, "file", "files"), counted(run.Rows, "row", "rows"))
 		}

@@ -59,6 +59,9 @@ func toldPostgres(problem string) string {
 		return "The server refused the user or the password, or the user lacks a right. It must be allowed to connect (pg_hba.conf, CONNECT) and to read what is loaded (USAGE, SELECT)."
 	case ProblemMissing:
 		return "The server has no such database."
+	case ProblemTLS:
+		return "The TLS connection failed, or the server offers no TLS. Check the certificate of the host; the operator of the service can add an authority (QUERN_SOURCE_CA_FILE). " +
+			"A server without TLS needs sslMode disable and a network that the operator allows."
 	case ProblemVersion:
 		return "The server is not PostgreSQL 12 or later."
 	case ProblemAnswer:

@@ -38,7 +38,7 @@ func Told(problem string) string {
 	case ProblemAddress:
 		return "The name of the host leads to an address that is not public. The operator of the service can allow its network (QUERN_SOURCE_ALLOWED_NETWORKS)."
 	case ProblemHost:
-		return "The operator of the service does not allow this host (QUERN_SOURCE_HOSTS)."
+		return "The operator of the service does not allow this host with this port (QUERN_SOURCE_HOSTS)."
 	case ProblemConnect:
 		return "The host cannot be reached. Check the name, the port and the network."
 	case ProblemTLS:
