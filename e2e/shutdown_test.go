@@ -72,6 +72,18 @@ func TestShutdown(t *testing.T) {
 		requireExit(t, s, 5*time.Second)
 	})
 
+	t.Run("a stream of events ends at once", func(t *testing.T) {
+		t.Parallel()
+
+		s := start(t)
+		stream := watchEvents(t, s.realm.password("ada"), "", s)
+
+		s.terminate(t)
+		requireExit(t, s, 5*time.Second)
+		require.NotContains(t, s.log(), "requests did not finish in time")
+		stream.end()
+	})
+
 	t.Run("a second signal ends at once", func(t *testing.T) {
 		t.Parallel()
 

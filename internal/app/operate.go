@@ -50,13 +50,15 @@ func (o Operator) Migrate(ctx context.Context, role string) error {
 		return err
 	}
 
-	applied, err := postgres.Migrate(ctx, directURL(o.config.Database))
-	if err != nil {
-		return err
-	}
-
+	applied, err := postgres.Migrate(ctx, directURL(o.config.Database), func() {
+		_, _ = fmt.Fprintln(o.out, "waiting: another transaction uses a table that the migration changes")
+	})
 	for _, name := range applied {
 		_, _ = fmt.Fprintln(o.out, "applied", name)
+	}
+
+	if err != nil {
+		return err
 	}
 
 	if len(applied) == 0 {

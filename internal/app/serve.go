@@ -108,6 +108,7 @@ type App struct {
 	metrics       *prometheus.Registry
 	observed      *observed
 	leaving       atomic.Bool // a stop signal arrived: no longer ready
+	endStreams    context.CancelFunc
 	schemaFits    atomic.Bool // once the schema fits, it fits for the life of this process
 	location      *location   // the bucket and prefix
 	database      look
@@ -115,7 +116,8 @@ type App struct {
 
 // New wires the service. No outside system needs to be reachable yet.
 func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
-	a := &App{config: c, log: log, quiet: job.Limited(log), metrics: prometheus.NewRegistry(), observed: newObserved()}
+	streaming, endStreams := context.WithCancel(context.WithoutCancel(ctx))
+	a := &App{config: c, log: log, quiet: job.Limited(log), metrics: prometheus.NewRegistry(), observed: newObserved(), endStreams: endStreams}
 
 	if c.Catalog.Listen != "" && c.Catalog.Secret.Reveal() == "" {
 		return nil, errors.New("QUERN_CATALOG_SECRET is required if QUERN_CATALOG_LISTEN is set")
@@ -234,6 +236,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,
 		MaxBody: int64(c.Server.MaxBody), MaxRows: int64(c.Ingest.MaxBody), RequestTimeout: c.Server.RequestTimeout,
 		QueryTimeout: a.queryTimeout(), Dir: a.passing,
+		WhenStopping: func(do func()) func() bool { return context.AfterFunc(streaming, do) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -410,6 +413,7 @@ func (a *App) shutDown(ctx context.Context, listeners []listening, drain time.Du
 	a.log.InfoContext(ctx, "stopping", "drain", drain, "timeout", a.config.Server.ShutdownTimeout)
 	a.leaving.Store(true)
 	time.Sleep(drain)
+	a.endStreams()
 
 	ctx, cancel := context.WithTimeout(ctx, a.config.Server.ShutdownTimeout)
 	defer cancel()

@@ -1,31 +1,18 @@
 package postgres_test
 
 import (
-	"os"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 
 	"quern.dev/quern/internal/postgres"
-	"quern.dev/quern/internal/postgres/pgtest"
 )
 
 // TestStoredOptionsAreNumbered checks that the migration numbers the options of stored runs, and changes nothing else in them.
 func TestStoredOptionsAreNumbered(t *testing.T) {
 	t.Parallel()
 
-	url := pgtest.Empty(t)
-	config, err := pgx.ParseConfig(url)
-	require.NoError(t, err)
-
-	old := stdlib.OpenDB(*config)
-	provider, err := goose.NewProvider(goose.DialectPostgres, old, os.DirFS("migrations"))
-	require.NoError(t, err)
-	_, err = provider.UpTo(t.Context(), 26)
-	require.NoError(t, err)
+	url, old := schemaAt(t, 26)
 
 	const nobody = "00000000-0000-0000-0000-000000000000"
 
@@ -35,19 +22,19 @@ func TestStoredOptionsAreNumbered(t *testing.T) {
 		`{"response":"the \"clarification\":{","steps":[{"data":[{"clarification":{"question":1}}]}]}`,
 		nil,
 	} {
-		_, err = old.ExecContext(t.Context(), `INSERT INTO runs (account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, created_at, deadline_at)
+		_, err := old.ExecContext(t.Context(), `INSERT INTO runs (account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, created_at, deadline_at)
 			VALUES ($1, gen_random_uuid(), $1, 'nl2ql', 'completed', '', '{}', '{}', '', $2, $3, now(), now())`, nobody, i, result)
 		require.NoError(t, err)
 	}
 
 	for _, event := range [][2]string{{"answer", `{"response":"x","clarification":{"question":"w","options":["a"]}}`}, {"answer", `{"response":"x"}`}, {"step", `{"clarification":{"question":"w","options":["a"]}}`}} {
-		_, err = old.ExecContext(t.Context(), `INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1::uuid, $1::uuid, count(*), $2, 0, $3, now() FROM run_events`,
+		_, err := old.ExecContext(t.Context(), `INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1::uuid, $1::uuid, count(*), $2, 0, $3, now() FROM run_events`,
 			nobody, event[0], event[1])
 		require.NoError(t, err)
 	}
 
 	require.NoError(t, old.Close())
-	_, err = postgres.Migrate(t.Context(), url)
+	_, err := postgres.Migrate(t.Context(), url, notBusy)
 	require.NoError(t, err)
 
 	var results, events []string

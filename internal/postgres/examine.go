@@ -28,9 +28,12 @@ type Condition struct {
 
 // Examine reads the condition of the database. It changes nothing.
 func (db *DB) Examine(ctx context.Context) (c Condition, err error) {
-	if c.Want, err = latestMigration(); err != nil {
+	numbers, err := migrationNumbers()
+	if err != nil {
 		return c, err
 	}
+
+	c.Want = numbers[len(numbers)-1]
 
 	return c, db.Do(ctx, func(q Querier) error {
 		if err := q.QueryRow(ctx, sqlCondition).Scan(&c.Version, &c.Encoding, &c.Role, &c.Name, &c.Standby, &c.MaxConnections, &c.CanCreate, &c.Unlimited); err != nil {
@@ -51,7 +54,7 @@ func (db *DB) Examine(ctx context.Context) (c Condition, err error) {
 			return err
 		}
 
-		return q.QueryRow(ctx, sqlSchemaRead).Scan(&c.Schema, &c.CompatibleFrom)
+		return q.QueryRow(ctx, sqlSchemaRead, numbers).Scan(&c.Schema, &c.CompatibleFrom)
 	})
 }
 

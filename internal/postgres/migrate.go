@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,14 +22,24 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// A migration that waits for a table makes all later statements on the table wait behind it. So it gives up soon, and
+// tries again until the transaction that uses the table has ended.
+const (
+	tableWait   = 500 * time.Millisecond
+	tablePause  = 2 * time.Second
+	tablesTries = 300
+)
+
 // Migrate migrates the schema to the current version, under a lock, so that all replicas may call it at once. It
-// needs the direct URL, because a pooler in transaction mode cannot hold the lock. It returns the migrations that it
-// applied.
-func Migrate(ctx context.Context, url string) ([]string, error) {
+// needs the direct URL, because a pooler in transaction mode cannot hold the lock. It calls busy before it waits for
+// another transaction. It returns the migrations that it applied.
+func Migrate(ctx context.Context, url string, busy func()) (applied []string, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errBadAddress
 	}
+
+	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(tableWait.Milliseconds(), 10)
 
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
@@ -43,22 +54,39 @@ func Migrate(ctx context.Context, url string) ([]string, error) {
 		return nil, fmt.Errorf("reading the migrations: %w", err)
 	}
 
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return nil, fmt.Errorf("reading the migrations: %w", err)
 	}
 
-	results, err := provider.Up(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("migrating: %w", Translate(err))
-	}
+	for try := 1; ; try++ {
+		results, err := provider.Up(ctx)
+		if partial, is := errors.AsType[*goose.PartialError](err); is {
+			results = partial.Applied
+		}
 
-	var applied []string
-	for _, result := range results {
-		applied = append(applied, fmt.Sprintf("%s (%s)", result.Source.Path, result.Duration.Round(time.Millisecond)))
-	}
+		for _, result := range results {
+			applied = append(applied, fmt.Sprintf("%s (%s)", result.Source.Path, result.Duration.Round(time.Millisecond)))
+		}
 
-	return applied, nil
+		switch {
+		case err == nil:
+			return applied, nil
+		case !LockTimedOut(err):
+			return applied, fmt.Errorf("migrating: %w", Translate(err))
+		case try == tablesTries:
+			return applied, fault.Wrap(err, fault.Conflict,
+				"Another transaction uses a table that the migration changes, for example a backup. Run `quernd migrate` again when it has ended.")
+		case try == 1:
+			busy()
+		}
+
+		select {
+		case <-ctx.Done():
+			return applied, ctx.Err()
+		case <-time.After(tablePause):
+		}
+	}
 }
 
 // CheckSchema returns a fault for a schema that this program cannot work with: an older one, or a newer one whose
@@ -99,9 +127,12 @@ func (s schemaState) outdated() error {
 }
 
 func (db *DB) schema(ctx context.Context) (s schemaState, err error) {
-	if s.want, err = latestMigration(); err != nil {
+	numbers, err := migrationNumbers()
+	if err != nil {
 		return s, err
 	}
+
+	s.want = numbers[len(numbers)-1]
 
 	return s, db.Do(ctx, func(q Querier) error {
 		var exists bool
@@ -109,22 +140,27 @@ func (db *DB) schema(ctx context.Context) (s schemaState, err error) {
 			return err
 		}
 
-		return q.QueryRow(ctx, sqlSchemaRead).Scan(&s.have, &s.compatibleFrom)
+		return q.QueryRow(ctx, sqlSchemaRead, numbers).Scan(&s.have, &s.compatibleFrom)
 	})
 }
 
-func latestMigration() (int64, error) {
+// migrationNumbers returns the numbers of the migrations of this program, in order.
+func migrationNumbers() (numbers []int64, err error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil || len(names) == 0 {
-		return 0, errors.Join(errors.New("no migrations are embedded"), err)
+		return nil, errors.Join(errors.New("no migrations are embedded"), err)
 	}
 
-	latest, err := goose.NumericComponent(names[len(names)-1])
-	if err != nil {
-		return 0, fmt.Errorf("a migration without a number: %w", err)
+	for _, name := range names {
+		number, err := goose.NumericComponent(name)
+		if err != nil {
+			return nil, fmt.Errorf("a migration without a number: %w", err)
+		}
+
+		numbers = append(numbers, number)
 	}
 
-	return latest, nil
+	return numbers, nil
 }
 
 // MigrationsHash returns a hash of all migrations.

@@ -94,7 +94,7 @@ func TestAddressWithPasswordIsNotRepeated(t *testing.T) {
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "hunter2")
 
-	_, err = postgres.Migrate(t.Context(), "postgres://quern:hunter2@:x/%zz")
+	_, err = postgres.Migrate(t.Context(), "postgres://quern:hunter2@:x/%zz", notBusy)
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "hunter2")
 }
@@ -108,7 +108,7 @@ func TestMigrateByAllReplicasAtOnce(t *testing.T) {
 	var replicas errgroup.Group
 	for i := range applied {
 		replicas.Go(func() (err error) {
-			applied[i], err = postgres.Migrate(t.Context(), url)
+			applied[i], err = postgres.Migrate(t.Context(), url, notBusy)
 
 			return err
 		})

@@ -1,16 +1,11 @@
 package postgres_test
 
 import (
-	"os"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 
 	"quern.dev/quern/internal/postgres"
-	"quern.dev/quern/internal/postgres/pgtest"
 )
 
 // TestStoredNamesAreRenamed checks that the migration to one style of names renames the events and members of stored runs, and nothing else
@@ -18,19 +13,11 @@ import (
 func TestStoredNamesAreRenamed(t *testing.T) {
 	t.Parallel()
 
-	url := pgtest.Empty(t)
-	config, err := pgx.ParseConfig(url)
-	require.NoError(t, err)
-
-	old := stdlib.OpenDB(*config)
-	provider, err := goose.NewProvider(goose.DialectPostgres, old, os.DirFS("migrations"))
-	require.NoError(t, err)
-	_, err = provider.UpTo(t.Context(), 22)
-	require.NoError(t, err)
+	url, old := schemaAt(t, 22)
 
 	const nobody = "00000000-0000-0000-0000-000000000000"
 
-	_, err = old.ExecContext(t.Context(), `INSERT INTO runs (account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, created_at, deadline_at)
+	_, err := old.ExecContext(t.Context(), `INSERT INTO runs (account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, created_at, deadline_at)
 		VALUES ($1, $1, $1, 'nl2ql', 'completed', '', '{}', '{}', '', 0, $2, now(), now())`,
 		nobody, `{"response":"a \"reading\":","reading":"All.", "steps":[{"rows":[{"reading": 1.50}]}]}`)
 	require.NoError(t, err)
@@ -44,7 +31,7 @@ func TestStoredNamesAreRenamed(t *testing.T) {
 	}
 
 	require.NoError(t, old.Close())
-	_, err = postgres.Migrate(t.Context(), url)
+	_, err = postgres.Migrate(t.Context(), url, notBusy)
 	require.NoError(t, err)
 
 	var (

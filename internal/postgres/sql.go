@@ -25,7 +25,12 @@ const (
 	sqlRename = `UPDATE schema_state SET deployment_id = $1::text::uuid`
 	sqlUnmark = `UPDATE store_epoch SET bound = true`
 
-	sqlSchemaRead = `SELECT (SELECT max(version_id) FROM goose_db_version WHERE is_applied), compatible_from FROM schema_state`
+	// Migrations are not always applied in the order of their numbers: the version is the one before the first that is missing.
+	sqlSchemaRead = `
+		SELECT coalesce(
+			(SELECT min(number) - 1 FROM unnest($1::bigint[]) AS number WHERE number NOT IN (SELECT version_id FROM goose_db_version WHERE is_applied)),
+			(SELECT max(version_id) FROM goose_db_version WHERE is_applied)), compatible_from
+		FROM schema_state`
 
 	sqlCondition = `
 		SELECT current_setting('server_version_num')::int, pg_encoding_to_char(encoding), current_user::text, datname::text, pg_is_in_recovery(),

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -35,7 +36,8 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	return s.reserved(r, func() error { return s.followEvents(w, r, filter, after) })
 }
 
-// followEvents writes events until the client disconnects.
+// followEvents writes events until the client disconnects or this process stops. The stream has no end of its own, so a stop would wait for
+// it in vain. The client continues at another replica.
 func (s *Server) followEvents(w http.ResponseWriter, r *http.Request, filter feed.Filter, after int64) error {
 	events, err := s.config.Feed.Open(r.Context(), callOf(r.Context()).who, filter, after)
 	if err != nil {
@@ -43,7 +45,11 @@ func (s *Server) followEvents(w http.ResponseWriter, r *http.Request, filter fee
 	}
 	defer events.Close()
 
-	return writeStream(r.Context(), w, events.Next, sendBatch)
+	ctx, end := context.WithCancel(r.Context())
+	defer end()
+	defer s.config.WhenStopping(end)()
+
+	return writeStream(ctx, w, events.Next, sendBatch)
 }
 
 // eventPage is a page of events in its form in the API.

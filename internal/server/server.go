@@ -64,6 +64,8 @@ type Config struct {
 	RequestTimeout time.Duration
 	QueryTimeout   time.Duration // for requests that run statements
 	Dir            string        // holds results while they are sent; on the file system of the sandbox
+	// WhenStopping calls do when the process stops, unless forget is called before.
+	WhenStopping func(do func()) (forget func() bool)
 }
 
 // Server serves the contract.

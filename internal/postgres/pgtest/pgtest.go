@@ -122,7 +122,7 @@ func template(tb testing.TB) string {
 func migrate(ctx context.Context, tb testing.TB, address string) {
 	tb.Helper()
 
-	_, err := postgres.Migrate(ctx, address)
+	_, err := postgres.Migrate(ctx, address, func() {})
 	require.NoError(tb, err)
 
 	db := open(tb, address, false)
