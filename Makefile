@@ -4,6 +4,7 @@ SCHEMATHESIS_VERSION := 4.32.5
 HELM_VERSION := v4.3.1
 KUBERNETES_VALIDATE_VERSION := 1.37.0
 TOXIPROXY_VERSION := v2.5.0
+KUBERNETES_VERSION := $(shell sed -n 's/.*k8s.io\/kubernetes \(v[0-9.]*\).*/\1/p' deploy/helm/apiserver/go.mod)
 
 cache := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quern
 export QUERN_STACK_DIR := $(abspath $(or $(QUERN_STACK_DIR),$(cache)/stack))
@@ -19,6 +20,7 @@ VERSITYGW := $(QUERN_TOOLS_DIR)/versitygw-$(VERSITYGW_VERSION)/versitygw
 SCHEMATHESIS := $(QUERN_TOOLS_DIR)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/st
 HELM := $(QUERN_TOOLS_DIR)/helm-$(HELM_VERSION)/helm
 TOXIPROXY := $(QUERN_TOOLS_DIR)/toxiproxy-$(TOXIPROXY_VERSION)/server
+KUBE_APISERVER := $(QUERN_TOOLS_DIR)/kube-apiserver-$(KUBERNETES_VERSION)/kube-apiserver
 KUBERNETES_VALIDATE := $(QUERN_TOOLS_DIR)/kubernetes-validate-$(KUBERNETES_VALIDATE_VERSION)/bin/kubernetes-validate
 
 # The files that `make generate` writes.
@@ -230,6 +232,14 @@ tools: $(GOLANGCI_LINT) $(OAPI_CODEGEN) $(SCHEMATHESIS) ## Install the tools tha
 helm: $(HELM) $(KUBERNETES_VALIDATE) ## Check the Helm chart; the first run compiles helm, which takes minutes
 	HELM=$(HELM) KUBERNETES_VALIDATE=$(KUBERNETES_VALIDATE) deploy/helm/check
 
+.PHONY: helm-cluster
+helm-cluster: $(HELM) $(KUBE_APISERVER) ## Install, upgrade and roll back the chart on a kube-apiserver; the first run compiles it, which takes 10 minutes and more
+	HELM=$(HELM) KUBE_APISERVER=$(KUBE_APISERVER) deploy/helm/cluster
+
+.PHONY: image
+image: stack web-if-npm ## Build the image with buildah and answer a question in it with podman; needs root, and Debian for its packages
+	deploy/image
+
 .PHONY: release
 release: $(if $(filter quern_%,$(ONLY)),,web) ## Build the release files into dist/: archives, contents, checksums; VERSION=v1.2.3, ONLY=quern_linux_amd64
 	go run ./release -version "$(VERSION)" -only "$(ONLY)"
@@ -260,3 +270,10 @@ $(KUBERNETES_VALIDATE):
 
 $(TOXIPROXY):
 	GOBIN=$(@D) go install github.com/Shopify/toxiproxy/v2/cmd/server@$(TOXIPROXY_VERSION)
+
+# The version is that of the API. Without it, the chart, which names the versions that it supports, is refused.
+$(KUBE_APISERVER): version := -X k8s.io/component-base/version
+$(KUBE_APISERVER): numbers := $(subst ., ,$(KUBERNETES_VERSION:v%=%))
+$(KUBE_APISERVER): flags = $(version).gitVersion=$(KUBERNETES_VERSION) $(version).gitMajor=$(word 1,$(numbers)) $(version).gitMinor=$(word 2,$(numbers))
+$(KUBE_APISERVER):
+	CGO_ENABLED=0 go build -C deploy/helm/apiserver -p 2 -ldflags '-s -w $(flags)' -o $@ k8s.io/kubernetes/cmd/kube-apiserver
