@@ -24,11 +24,11 @@ func TestAttachedIceberg(t *testing.T) {
 
 	c, lying := newTableCatalog(t), newTableCatalog(t)
 	hosts := c.hosts() + "," + lying.host
-	s := start(t, hosts, "QUERN_SOURCE_TIMEOUT=3s", "QUERN_LOG_LEVEL=debug")
+	s := start(t, hosts, "QUERN_SOURCE_TIMEOUT=3s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_LOG_LEVEL=debug")
 	key := s.newKey()
 
 	for name, test := range map[string]func(t *testing.T, s *service, c *tableCatalog, key *signer){
-		"a table that changes": attachedFollows, "types and bounds": attachedTypes, "only read": attachedReadOnly, "revoked": attachedRevoked, "what is refused": attachedRefused,
+		"a table that changes": attachedFollows, "types and bounds": attachedTypes, "only read": attachedReadOnly, "revoked": attachedRevoked, "profiled": attachedProfiled, "what is refused": attachedRefused,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,12 @@ func (g *Ingest) Attach(ctx context.Context, who auth.Principal, at catalog.Data
 		}
 
 		change, isDone, err := g.Lake.Attaching(ctx, table, found)
-		if err == nil && !isDone {
+
+		switch {
+		case err != nil:
+		case isDone: // an earlier profile may have been given up because the files could not be read
+			err = lease.InTx(ctx, func(tx postgres.Tx) error { return g.Lake.AskProfileTx(ctx, tx, table) })
+		default:
 			_, err = g.Lake.Commit(ctx, change, func(tx postgres.Tx, made lake.Snapshot) error {
 				if err := lease.FenceTx(ctx, tx); err != nil {
 					return err

@@ -40,6 +40,7 @@ type chore struct {
 	snapshot lake.Snapshot
 	files    []lake.File
 	lease    job.Lease
+	begun    time.Time
 }
 
 // findChores enqueues due chores. A chore that is already in the queue is not enqueued again.
@@ -89,6 +90,8 @@ func (g *Ingest) doChore(ctx context.Context, args ChoreArgs) error {
 }
 
 func (g *Ingest) doHeld(ctx context.Context, due lake.Due, lease job.Lease) error {
+	begun := g.Now()
+
 	snapshot, files, err := g.inForce(ctx, due.Table)
 	if err != nil {
 		return err
@@ -103,7 +106,7 @@ func (g *Ingest) doHeld(ctx context.Context, due lake.Due, lease job.Lease) erro
 	ctx, cancel := context.WithTimeout(ctx, g.Maintenance.Timeout)
 	defer cancel()
 
-	return g.chores()[due.Chore](ctx, chore{due: due, snapshot: *snapshot, files: files, lease: lease})
+	return g.chores()[due.Chore](ctx, chore{due: due, snapshot: *snapshot, files: files, lease: lease, begun: begun})
 }
 
 // inForce returns the current snapshot and its files, or nil if there is none.

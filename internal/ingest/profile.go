@@ -44,6 +44,13 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 		return g.putOff(ctx, c.due, c.lease, choreIdle)
 	}
 
+	if fault.Is(err, fault.InvalidState) {
+		// Only a run of the source makes the files of an attached table readable again, and each run that succeeds asks for the profile.
+		g.Log.InfoContext(ctx, "an attached table cannot be profiled", "dataset", c.due.Table.Dataset, "error", err)
+
+		return c.lease.InTx(ctx, func(tx postgres.Tx) error { return g.Lake.GiveUpTx(ctx, tx, c.due, c.begun) })
+	}
+
 	if err != nil {
 		return err
 	}

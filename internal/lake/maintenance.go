@@ -40,6 +40,16 @@ func (l *Lake) PutOffTx(ctx context.Context, tx postgres.Tx, due Due, lasting ti
 	return updateDue(ctx, tx, due, l.now().Add(lasting))
 }
 
+// GiveUpTx records that a chore cannot be done for a snapshot until somebody acts. If a later snapshot needs it, or it was asked for again after begun, the chore stays due.
+func (l *Lake) GiveUpTx(ctx context.Context, tx postgres.Tx, due Due, begun time.Time) error {
+	return deleteHopeless(ctx, tx, due, begun)
+}
+
+// AskProfileTx makes the profile of the current snapshot of a table due, if it has none and is not waiting for one.
+func (l *Lake) AskProfileTx(ctx context.Context, tx postgres.Tx, t Table) error {
+	return askProfile(ctx, tx, t, l.now())
+}
+
 // DoneTx records that a chore was done for a snapshot. If a later snapshot also needs it, the chore stays due.
 func (l *Lake) DoneTx(ctx context.Context, tx postgres.Tx, due Due) error {
 	return deleteDue(ctx, tx, due, l.now())

@@ -47,3 +47,25 @@ func deleteDue(ctx context.Context, tx pgx.Tx, due Due, now time.Time) error {
 
 	return err
 }
+
+const sqlDeleteHopeless = `DELETE FROM lake_upkeep WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND snapshot_id = $4 AND since <= $5`
+
+func deleteHopeless(ctx context.Context, tx pgx.Tx, due Due, begun time.Time) error {
+	_, err := tx.Exec(ctx, sqlDeleteHopeless, due.Table.Account, due.Table.Dataset, due.Chore, due.Snapshot, begun)
+
+	return err
+}
+
+// A profile that is being computed may not have seen what has changed since: its row gets a later time, with which it is not given up.
+const sqlAskProfile = `
+	INSERT INTO lake_upkeep (account_id, dataset_id, chore, snapshot_id, since, due_at)
+	SELECT t.account_id, t.dataset_id, 'profile', t.snapshot_id, $3, $3 FROM lake_tables t
+	WHERE t.account_id = $1 AND t.dataset_id = $2 AND t.snapshot_id IS NOT NULL AND t.removed_at IS NULL AND NOT EXISTS (
+		SELECT FROM lake_profiles p WHERE p.account_id = $1 AND p.dataset_id = $2 AND p.snapshot_id = t.snapshot_id)
+	ON CONFLICT (account_id, dataset_id, chore) DO UPDATE SET since = excluded.since WHERE lake_upkeep.due_at <= excluded.due_at`
+
+func askProfile(ctx context.Context, tx pgx.Tx, t Table, now time.Time) error {
+	_, err := tx.Exec(ctx, sqlAskProfile, t.Account, t.Dataset, now)
+
+	return err
+}
