@@ -884,6 +884,8 @@ func (e NewTokenRole) Valid() bool {
 
 // Defines values for NoticeType.
 const (
+	NoticeTypeConnectionShared      NoticeType = "connection.shared"
+	NoticeTypeConnectionUnshared    NoticeType = "connection.unshared"
 	NoticeTypeDatasetColumnsChanged NoticeType = "dataset.columnsChanged"
 	NoticeTypeDatasetLoadFailed     NoticeType = "dataset.loadFailed"
 	NoticeTypeDatasetLoadWaiting    NoticeType = "dataset.loadWaiting"
@@ -906,6 +908,10 @@ const (
 // Valid indicates whether the value is a known member of the NoticeType enum.
 func (e NoticeType) Valid() bool {
 	switch e {
+	case NoticeTypeConnectionShared:
+		return true
+	case NoticeTypeConnectionUnshared:
+		return true
 	case NoticeTypeDatasetColumnsChanged:
 		return true
 	case NoticeTypeDatasetLoadFailed:
@@ -3598,7 +3604,11 @@ type NoticeData struct {
 	Code *string `json:"code,omitempty"`
 
 	// Columns Names of the columns that changed.
-	Columns        *NoticeColumns      `json:"columns,omitempty"`
+	Columns *NoticeColumns `json:"columns,omitempty"`
+
+	// Connection Name of the connection.
+	Connection     *string             `json:"connection,omitempty"`
+	ConnectionID   *openapi_types.UUID `json:"connectionId,omitempty"`
 	ConversationID *openapi_types.UUID `json:"conversationId,omitempty"`
 	Dataset        *string             `json:"dataset,omitempty"`
 	DatasetID      *openapi_types.UUID `json:"datasetId,omitempty"`
@@ -3620,8 +3630,9 @@ type NoticeData struct {
 	RowsSetAside *int64              `json:"rowsSetAside,omitempty"`
 	RunID        *openapi_types.UUID `json:"runId,omitempty"`
 	SnapshotID   *openapi_types.UUID `json:"snapshotId,omitempty"`
+	SourceID     *openapi_types.UUID `json:"sourceId,omitempty"`
 
-	// Username Owner of the dataset or the namespace; of a run, of the namespace that was asked about.
+	// Username Owner of the dataset, the namespace, the source or the connection; of a run, of the namespace that was asked about.
 	Username   *string             `json:"username,omitempty"`
 	VerifiedID *openapi_types.UUID `json:"verifiedId,omitempty"`
 	WebhookID  *openapi_types.UUID `json:"webhookId,omitempty"`
@@ -6591,7 +6602,7 @@ type ClientInterface interface {
 
 	// StreamEvents Follow what happens to what the caller may see
 	//
-	// Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+	// Gives an event for everything that happens to the caller's datasets, namespaces, runs, sources and connections, and to what others share with the caller: after
 	// `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
 	// event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
 	// Events are kept for 7 days; an older `Last-Event-ID` is 422.
@@ -6616,6 +6627,7 @@ type ClientInterface interface {
 	// | `verified.suspended` | `{username, namespace, verifiedId}` |
 	// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
 	// | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+	// | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
 	// | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 	//
 	// Corresponds with GET /events (the `StreamEvents` operationId).
@@ -7566,6 +7578,10 @@ type ClientInterface interface {
 	//
 	// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
 	//
+	// With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+	//
+	// A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
+	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
 	// Takes any type of body and a specified content type.
@@ -7582,6 +7598,10 @@ type ClientInterface interface {
 	// loaded exactly.
 	//
 	// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+	//
+	// With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+	//
+	// A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -9108,7 +9128,7 @@ func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespa
 
 // StreamEvents Follow what happens to what the caller may see
 //
-// Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+// Gives an event for everything that happens to the caller's datasets, namespaces, runs, sources and connections, and to what others share with the caller: after
 // `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
 // event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
 // Events are kept for 7 days; an older `Last-Event-ID` is 422.
@@ -9133,6 +9153,7 @@ func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespa
 // | `verified.suspended` | `{username, namespace, verifiedId}` |
 // | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
 // | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+// | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
 // | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 //
 // Corresponds with GET /events (the `StreamEvents` operationId).
@@ -10953,6 +10974,10 @@ func (c *Client) ListSources(ctx context.Context, params *ListSourcesParams, req
 //
 // With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
 //
+// With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+//
+// A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
+//
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
 // Takes any type of body and a specified content type.
@@ -10979,6 +11004,10 @@ func (c *Client) CreateSourceWithBody(ctx context.Context, params *CreateSourceP
 // loaded exactly.
 //
 // With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+//
+// With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+//
+// A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
@@ -20410,7 +20439,7 @@ type ClientWithResponsesInterface interface {
 
 	// StreamEventsWithResponse Follow what happens to what the caller may see
 	//
-	// Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+	// Gives an event for everything that happens to the caller's datasets, namespaces, runs, sources and connections, and to what others share with the caller: after
 	// `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
 	// event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
 	// Events are kept for 7 days; an older `Last-Event-ID` is 422.
@@ -20435,6 +20464,7 @@ type ClientWithResponsesInterface interface {
 	// | `verified.suspended` | `{username, namespace, verifiedId}` |
 	// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
 	// | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+	// | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
 	// | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -21471,6 +21501,10 @@ type ClientWithResponsesInterface interface {
 	//
 	// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
 	//
+	// With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+	//
+	// A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
+	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -21487,6 +21521,10 @@ type ClientWithResponsesInterface interface {
 	// loaded exactly.
 	//
 	// With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+	//
+	// With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+	//
+	// A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
 	//
 	// The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 	//
@@ -30532,7 +30570,7 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 
 // StreamEventsWithResponse Follow what happens to what the caller may see
 //
-// Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+// Gives an event for everything that happens to the caller's datasets, namespaces, runs, sources and connections, and to what others share with the caller: after
 // `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
 // event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
 // Events are kept for 7 days; an older `Last-Event-ID` is 422.
@@ -30557,6 +30595,7 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 // | `verified.suspended` | `{username, namespace, verifiedId}` |
 // | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
 // | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+// | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
 // | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 //
 // Returns a wrapper object for the known response body format(s).
@@ -32115,6 +32154,10 @@ func (c *ClientWithResponses) ListSourcesWithResponse(ctx context.Context, param
 //
 // With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
 //
+// With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+//
+// A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
+//
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -32137,6 +32180,10 @@ func (c *ClientWithResponses) CreateSourceWithBodyWithResponse(ctx context.Conte
 // loaded exactly.
 //
 // With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+//
+// With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+//
+// A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
 //
 // The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
 //

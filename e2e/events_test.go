@@ -23,6 +23,7 @@ type notice struct {
 	Timestamp time.Time
 	Data      struct {
 		Username, Namespace, Dataset, DatasetID, IngestionID, SnapshotID, Mode, Code, Grantee, Role, VerifiedID, RunID, Agent, SourceID string
+		Connection, ConnectionID                                                                                                        string
 		Rows, RowsSetAside                                                                                                              *int64
 		Doubts                                                                                                                          []string
 		Columns                                                                                                                         *struct{ Added, Removed, Retyped []string }

@@ -34,9 +34,9 @@ func allowed() map[string][]string {
 		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/connection", "internal/event", "internal/exchange", "internal/fault", "internal/feed", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/source", "internal/span", "internal/upload", "internal/verified", "internal/webhook"},
 
 		"internal/webhook": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/feed", "internal/guard", "internal/job", "internal/postgres"},
-		"internal/feed":    {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
+		"internal/feed":    {"internal/auth", "internal/catalog", "internal/connection", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
 
-		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/extract", "internal/fault", "internal/guard", "internal/postgres"},
+		"internal/connection": {"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/event", "internal/extract", "internal/fault", "internal/guard", "internal/postgres"},
 		"internal/cron":       {},
 		"internal/guard":      {},
 		"internal/extract":    {"internal/fault"},

@@ -52,7 +52,7 @@ func (p *program) watchCommand() *cobra.Command {
 
 The command goes on until it is interrupted, and reconnects if the connection breaks. With -o ndjson each event is one line of JSON.
 The types are dataset.loaded, dataset.loadFailed, dataset.loadWaiting, dataset.columnsChanged, dataset.rowsDeleted, dataset.shared, dataset.unshared, namespace.shared,
-namespace.unshared, verified.suspended, run.completed, run.failed, run.cancelled, run.waiting and source.stopped.`
+namespace.unshared, verified.suspended, run.completed, run.failed, run.cancelled, run.waiting, source.stopped, connection.shared and connection.unshared.`
 	command.Flags().StringSliceVar(&types, "type", nil, "only events of this type; can be repeated")
 	command.Flags().StringVar(&about, "dataset", "", "only events of this NAMESPACE/DATASET, or of all datasets of this NAMESPACE")
 	command.Flags().StringVar(&last, "after", "", "begin after the event with this number instead of now")
@@ -97,6 +97,10 @@ func noticeText(d api.NoticeData) string {
 		add("%s", about)
 	}
 
+	if d.Connection != nil && d.Username != nil {
+		add("%s/%s", *d.Username, *d.Connection)
+	}
+
 	if d.Rows != nil {
 		add("%d rows", *d.Rows)
 	}
@@ -138,6 +142,10 @@ func noticeText(d api.NoticeData) string {
 
 	if d.RunID != nil {
 		add("run %s", *d.RunID)
+	}
+
+	if d.SourceID != nil {
+		add("source %s", *d.SourceID)
 	}
 
 	if d.VerifiedID != nil {

@@ -11,6 +11,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
@@ -25,17 +26,17 @@ type NewShare struct {
 //
 // Faults: NotFound, Forbidden, ValidationFailed if the grantee is the caller or the name is not valid.
 func (c *Connections) Share(ctx context.Context, who auth.Principal, id uuid.UUID, want NewShare) error {
-	return c.grant(ctx, who, id, want.Grantee, func(tx postgres.Tx, of Connection, subjects []auth.Subject) (action string, err error) {
+	return c.grant(ctx, who, id, want.Grantee, event.ConnectionShared, func(tx postgres.Tx, of Connection, subjects []auth.Subject) (isDone bool, err error) {
 		if _, repeated, err := want.Once.ClaimTx(ctx, tx, of.Account, who, of.ID, c.now()); err != nil || repeated {
-			return "", err
+			return false, err
 		}
 
 		// The first subject receives the grant; the others are subjects that earlier grants to the same name may have.
 		if _, err := deleteGrants(ctx, tx, of, subjects[1:]); err != nil {
-			return "", err
+			return false, err
 		}
 
-		return "share.grant", insertGrant(ctx, tx, of, subjects[0])
+		return true, insertGrant(ctx, tx, of, subjects[0])
 	})
 }
 
@@ -45,13 +46,13 @@ func (c *Connections) Share(ctx context.Context, who auth.Principal, id uuid.UUI
 func (c *Connections) Unshare(ctx context.Context, who auth.Principal, id uuid.UUID, grantee string) error {
 	none := fault.New(fault.NotFound, fmt.Sprintf("The connection is not shared with %q. GET /connections/%s/shares lists its shares.", grantee, id))
 
-	err := c.grant(ctx, who, id, grantee, func(tx postgres.Tx, of Connection, subjects []auth.Subject) (action string, err error) {
+	err := c.grant(ctx, who, id, grantee, event.ConnectionUnshared, func(tx postgres.Tx, of Connection, subjects []auth.Subject) (isDone bool, err error) {
 		removed, err := deleteGrants(ctx, tx, of, subjects)
 		if err == nil && removed == 0 {
 			err = none
 		}
 
-		return "share.revoke", err
+		return true, err
 	})
 	if fault.Is(err, fault.ValidationFailed) {
 		return none // no share can have that name
@@ -60,9 +61,9 @@ func (c *Connections) Unshare(ctx context.Context, who auth.Principal, id uuid.U
 	return err
 }
 
-// grant changes the grants of a connection of the caller, with an audit entry if do returns an action.
+// grant changes the grants of a connection of the caller, with an audit entry and an event if do has done it.
 func (c *Connections) grant(
-	ctx context.Context, who auth.Principal, id uuid.UUID, grantee string, do func(tx postgres.Tx, of Connection, subjects []auth.Subject) (action string, err error),
+	ctx context.Context, who auth.Principal, id uuid.UUID, grantee string, what event.Type, do func(tx postgres.Tx, of Connection, subjects []auth.Subject) (isDone bool, err error),
 ) error {
 	if err := mayRead(who); err != nil {
 		return err
@@ -84,20 +85,37 @@ func (c *Connections) grant(
 			return err
 		}
 
-		action, err := do(tx, of, subjects)
-		if err != nil || action == "" {
+		isDone, err := do(tx, of, subjects)
+		if err != nil || !isDone {
 			return err
 		}
 
-		entry := who.Audit(of.Account, c.now(), action, of.audit())
+		told := event.Event{
+			Account: of.Account, Type: what, At: c.now(), Subject: event.Subject{Kind: event.KindConnection, Account: of.Account, ID: of.ID},
+			Data: event.Data{Connection: of.Name, ConnectionID: &of.ID, Grantee: grantee},
+		}
+
+		entry := who.Audit(of.Account, told.At, "share.revoke", of.audit())
 		entry.Detail = grantee
 
-		return audit.WriteTx(ctx, tx, entry)
+		events := []event.Event{told}
+
+		if what == event.ConnectionShared { // whoever may no longer see the connection gets no event about it
+			entry.Action = "share.grant"
+			told.Account = event.Inbox(subjects[0].Kind, subjects[0].ID)
+			events = append(events, told)
+		}
+
+		if err := audit.WriteTx(ctx, tx, entry); err != nil {
+			return err
+		}
+
+		return event.WriteTx(ctx, tx, events...)
 	})
 }
 
 func ownersRole() error {
-	return fault.New(fault.Forbidden, "Only the owner of a connection may share it. An API token needs the role owner for that.")
+	return fault.New(fault.Forbidden, "Only the owner of a connection may share it (quern connection share). An API token needs the role owner for that.")
 }
 
 // Shares lists with whom a connection of the caller is shared, ordered by name.
@@ -143,7 +161,7 @@ func owned(ctx context.Context, q postgres.Querier, who auth.Principal, id uuid.
 
 	granter, err := selectGranter(ctx, q, who, id)
 	if err == nil && granter != uuid.Nil {
-		err = fault.New(fault.Forbidden, "The connection is shared with you: you can make sources with it, and only its owner may do this.")
+		err = fault.New(fault.Forbidden, "The connection is shared with you: you can make sources with it, and only its owner may do this. The owner shares it with others by quern connection share.")
 	}
 
 	return present(nil, err)
@@ -199,6 +217,11 @@ func (c *Connections) shared(ctx context.Context, q postgres.Querier, who auth.P
 	slices.SortFunc(list, Connection.compare)
 
 	return list, nil
+}
+
+// Granted returns those of the connections that are shared with the caller.
+func Granted(ctx context.Context, q postgres.Querier, who auth.Principal, ids []uuid.UUID) ([]uuid.UUID, error) {
+	return selectGrantedOf(ctx, q, who, ids)
 }
 
 // BindName turns grants to a username into grants to the account that has the username. This must be done before a username is released, or the next account with that

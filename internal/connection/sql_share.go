@@ -29,6 +29,9 @@ const (
 			WHERE subject_kind = s.kind AND subject_id = s.id AND connection_id > $3 AND account_id <> $4
 			ORDER BY connection_id LIMIT $5) d
 		ORDER BY d.connection_id LIMIT $5`
+	sqlSelectGrantedOf = `
+		SELECT DISTINCT d.connection_id FROM unnest($1::text[], $2::text[]) AS s (kind, id)
+		JOIN directory_connections d ON d.subject_kind = s.kind AND d.subject_id = s.id AND d.connection_id = ANY($3)`
 	sqlSelectThese = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = ANY($2)`
 	sqlBindGrants  = `
 		WITH gone AS (DELETE FROM directory_connections WHERE subject_kind = 'name' AND subject_id = $1 RETURNING connection_id, account_id)
@@ -104,6 +107,17 @@ func selectGranted(ctx context.Context, q postgres.Querier, who auth.Principal, 
 	})
 
 	return granted, err
+}
+
+func selectGrantedOf(ctx context.Context, q postgres.Querier, who auth.Principal, of []uuid.UUID) ([]uuid.UUID, error) {
+	kinds, ids := subjects(who.Subjects())
+
+	rows, err := q.Query(ctx, sqlSelectGrantedOf, kinds, ids, of)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 }
 
 // selectThese returns those of the connections that the account has.

@@ -1,4 +1,4 @@
-// Package event records what happened to datasets, namespaces, runs and sources, so that people and programs can be told.
+// Package event records what happened to datasets, namespaces, runs, sources and connections, so that people and programs can be told.
 //
 // An event is written in the transaction in which it happened, so neither exists without the other. It gets its number after the commit:
 //
@@ -40,30 +40,40 @@ const (
 	RunCancelled      Type = "run.cancelled"
 	RunWaiting        Type = "run.waiting"
 	SourceStopped     Type = "source.stopped"
-	WebhookTest       Type = "webhook.test"
-	WebhookDisabled   Type = "webhook.disabled"
+
+	ConnectionShared   Type = "connection.shared"
+	ConnectionUnshared Type = "connection.unshared"
+
+	WebhookTest     Type = "webhook.test"
+	WebhookDisabled Type = "webhook.disabled"
 )
 
 // Types returns all types.
 func Types() []Type {
 	return []Type{
 		Loaded, LoadFailed, LoadWaiting, ColumnsChanged, RowsDeleted, DatasetShared, DatasetUnshared, NamespaceShared, NamespaceUnshared, VerifiedSuspended,
-		RunCompleted, RunFailed, RunCancelled, RunWaiting, SourceStopped, WebhookTest, WebhookDisabled,
+		RunCompleted, RunFailed, RunCancelled, RunWaiting, SourceStopped, ConnectionShared, ConnectionUnshared, WebhookTest, WebhookDisabled,
 	}
 }
 
 // IsShare reports whether the event says with whom something is shared. Only the owner and the grantee may know.
 func (t Type) IsShare() bool {
-	return t == DatasetShared || t == DatasetUnshared || t == NamespaceShared || t == NamespaceUnshared
+	switch t {
+	case DatasetShared, DatasetUnshared, NamespaceShared, NamespaceUnshared, ConnectionShared, ConnectionUnshared:
+		return true
+	default:
+		return false
+	}
 }
 
 // The kinds of things that events are about.
 const (
-	KindDataset   = "dataset"
-	KindNamespace = "namespace"
-	KindRun       = "run"
-	KindWebhook   = "webhook"
-	KindSource    = "source"
+	KindDataset    = "dataset"
+	KindNamespace  = "namespace"
+	KindRun        = "run"
+	KindWebhook    = "webhook"
+	KindSource     = "source"
+	KindConnection = "connection"
 )
 
 // Event is one event.
@@ -108,6 +118,8 @@ type Data struct {
 	Agent          string     `json:"agent,omitempty"`
 	WebhookID      *uuid.UUID `json:"webhookId,omitempty"`
 	SourceID       *uuid.UUID `json:"sourceId,omitempty"`
+	Connection     string     `json:"connection,omitempty"` // its name
+	ConnectionID   *uuid.UUID `json:"connectionId,omitempty"`
 }
 
 // Notice is an event as it is told to people and programs, on streams and by webhooks.

@@ -1,4 +1,4 @@
-// Package feed tells callers what happened to what they may see: their own datasets, namespaces and runs, and those that others share with them.
+// Package feed tells callers what happened to what they may see: their own datasets, namespaces, runs, sources and connections, and what others share with them.
 //
 //	           Open                   Next                      Close, or the credential lapses
 //	request ─────────▶ catching up ─────────▶ following ──────────────────────────────────────▶ ended

@@ -10,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
@@ -128,6 +129,7 @@ func Reveal(ctx context.Context, q postgres.Querier, c catalog.Catalog, who auth
 		mine       = Inboxes(who)
 		datasets   = map[uuid.UUID][]uuid.UUID{} // by account
 		namespaces = map[uuid.UUID][]uuid.UUID{}
+		connected  []uuid.UUID
 		seen       = map[uuid.UUID]bool{}
 		names      = map[uuid.UUID]string{}
 	)
@@ -138,6 +140,8 @@ func Reveal(ctx context.Context, q postgres.Querier, c catalog.Catalog, who auth
 			datasets[e.Subject.Account] = append(datasets[e.Subject.Account], e.Subject.ID)
 		case event.KindNamespace:
 			namespaces[e.Subject.Account] = append(namespaces[e.Subject.Account], e.Subject.ID)
+		case event.KindConnection:
+			connected = append(connected, e.Subject.ID)
 		}
 	}
 
@@ -160,6 +164,17 @@ func Reveal(ctx context.Context, q postgres.Querier, c catalog.Catalog, who auth
 
 		for _, n := range found {
 			seen[n.ID], names[n.ID] = true, n.Name
+		}
+	}
+
+	if len(connected) > 0 {
+		found, err := connection.Granted(ctx, q, who, connected)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, id := range found {
+			seen[id] = true
 		}
 	}
 

@@ -2760,7 +2760,7 @@ export interface paths {
         };
         /**
          * Follow what happens to what the caller may see
-         * @description Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+         * @description Gives an event for everything that happens to the caller's datasets, namespaces, runs, sources and connections, and to what others share with the caller: after
          *     `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
          *     event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
          *     Events are kept for 7 days; an older `Last-Event-ID` is 422.
@@ -2785,6 +2785,7 @@ export interface paths {
          *     | `verified.suspended` | `{username, namespace, verifiedId}` |
          *     | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
          *     | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+         *     | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
          *     | `webhook.test`, `webhook.disabled` | `{webhookId}` |
          */
         get: operations["streamEvents"];
@@ -3078,6 +3079,10 @@ export interface paths {
          *     loaded exactly.
          *
          *     With a connection to addresses, `paths` is required and names the files. Each run asks for each of them, and loads those that are new.
+         *
+         *     With a connection to a catalog, `iceberg` is required and names the table. The service reads its metadata first, and fails with the reason if the table cannot be attached.
+         *
+         *     A database or a catalog that cannot be reached is 422 VALIDATION_FAILED with the reason. A bucket and addresses are first reached in a run.
          *
          *     The source acts with the rights that its maker has when it runs, and ends with the token that made it. A user has at most 100 sources.
          */
@@ -5464,7 +5469,7 @@ export interface components {
             nextCursor?: string;
         };
         /** @enum {string} */
-        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "source.stopped" | "webhook.test" | "webhook.disabled";
+        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "source.stopped" | "connection.shared" | "connection.unshared" | "webhook.test" | "webhook.disabled";
         /**
          * @description Kind of the other system, and name of the field with its settings. Later releases add kinds.
          * @enum {string}
@@ -6065,7 +6070,7 @@ export interface components {
         };
         /** @description Details of the event. Names are those at the time of the event. */
         NoticeData: {
-            /** @description Owner of the dataset or the namespace; of a run, of the namespace that was asked about. */
+            /** @description Owner of the dataset, the namespace, the source or the connection; of a run, of the namespace that was asked about. */
             username?: string;
             namespace?: string;
             dataset?: string;
@@ -6105,6 +6110,12 @@ export interface components {
             agent?: string;
             /** Format: uuid */
             webhookId?: string;
+            /** Format: uuid */
+            sourceId?: string;
+            /** @description Name of the connection. */
+            connection?: string;
+            /** Format: uuid */
+            connectionId?: string;
         };
         AuditEntry: {
             /** Format: uuid */
@@ -6403,7 +6414,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The tracing store cannot be reached. */
+        /** @description The tracing store, or the store of a connection, cannot be reached or refuses the request. */
         UpstreamUnavailable: {
             headers: {
                 [name: string]: unknown;
@@ -13098,6 +13109,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConnectionFileList"];
                 };
             };
+            502: components["responses"]["UpstreamUnavailable"];
         };
     };
     listConnectionShares: {

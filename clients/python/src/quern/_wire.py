@@ -1113,7 +1113,7 @@ class Version(TypedDict):
     a2aVersion: str
 
 
-NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'source.stopped', 'webhook.test', 'webhook.disabled']
+NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'source.stopped', 'connection.shared', 'connection.unshared', 'webhook.test', 'webhook.disabled']
 
 
 ConnectionKind: TypeAlias = Literal['s3', 'postgresql', 'https', 'iceberg']
@@ -1343,6 +1343,9 @@ class NoticeData(TypedDict):
     conversationId: NotRequired[str]
     agent: NotRequired[str]
     webhookId: NotRequired[str]
+    sourceId: NotRequired[str]
+    connection: NotRequired[str]
+    connectionId: NotRequired[str]
 
 
 class AuditTarget(TypedDict):
