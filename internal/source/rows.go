@@ -79,9 +79,9 @@ func (s *Sources) checkKind(ctx context.Context, who auth.Principal, want *Want)
 	case found.Kind != connection.KindIceberg && want.Table != nil:
 		return fault.Invalid("iceberg", "is only for a connection to an Iceberg catalog")
 	case found.Kind == connection.KindIceberg:
-		return s.checkTable(ctx, who, want)
+		return unreached(found.Kind, s.checkTable(ctx, who, want))
 	case found.Kind == connection.KindPostgres:
-		return s.checkRows(ctx, who, want)
+		return unreached(found.Kind, s.checkRows(ctx, who, want))
 	case want.Rows != nil:
 		return fault.Invalid("postgresql", "is only for a connection to a database")
 	case found.Kind == connection.KindS3:
@@ -91,6 +91,15 @@ func (s *Sources) checkKind(ctx context.Context, who auth.Principal, want *Want)
 	default:
 		return checkPaths(want.Paths)
 	}
+}
+
+// unreached returns ValidationFailed with the reason if the other side could not be reached, as for a new connection.
+func unreached(kind string, err error) error {
+	if fault.Is(err, fault.UpstreamUnavailable) {
+		return fault.Invalid(kind, fault.From(err).Message)
+	}
+
+	return err
 }
 
 // checkRows returns ValidationFailed for rows that cannot be loaded exactly. It asks the other side.

@@ -38,12 +38,9 @@ func (s *Sources) checkTable(ctx context.Context, who auth.Principal, want *Want
 		return err
 	}
 
-	if _, err = readTable(ctx, tables, *want.Table); err != nil {
-		if unfit, isUnfit := errors.AsType[*lake.UnfitError](err); isUnfit {
-			err = fault.Invalid("iceberg", unfit.Reason)
-		} else if fault.Is(err, fault.UpstreamUnavailable) {
-			err = fault.Invalid("iceberg", fault.From(err).Message)
-		}
+	_, err = readTable(ctx, tables, *want.Table)
+	if unfit, isUnfit := errors.AsType[*lake.UnfitError](err); isUnfit {
+		return fault.Invalid("iceberg", unfit.Reason)
 	}
 
 	return err

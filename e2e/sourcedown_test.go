@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/stack"
+)
+
+// gate forwards what comes to its address to another one, until it is shut.
+type gate struct {
+	host     string
+	listener net.Listener
+
+	mu     sync.Mutex
+	isShut bool
+	open   []net.Conn
+}
+
+func newGate(t *testing.T, to string) *gate {
+	t.Helper()
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+
+	g := &gate{host: listener.Addr().String(), listener: listener}
+	t.Cleanup(g.shut)
+
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+
+			there, err := net.Dial("tcp", to)
+			if err != nil || !g.keep(from, there) {
+				_ = from.Close()
+
+				continue
+			}
+
+			for _, pair := range [][2]net.Conn{{from, there}, {there, from}} {
+				go func() {
+					_, _ = io.Copy(pair[0], pair[1])
+					_ = pair[0].Close()
+				}()
+			}
+		}
+	}()
+
+	return g
+}
+
+func (g *gate) keep(connections ...net.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	g.open = append(g.open, connections...)
+
+	return !g.isShut
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	g.isShut = true
+	_ = g.listener.Close()
+
+	for _, one := range g.open {
+		_ = one.Close()
+	}
+}
+
+// TestSourceDown checks that a system that is down is told in the same way whatever its kind is.
+func TestSourceDown(t *testing.T) {
+	t.Parallel()
+
+	there, database, web, tables := newBucket(t), newOther(t), newAddresses(t, "http/1.1"), newTableCatalog(t)
+	store := strings.TrimPrefix(there.endpoint, "http://")
+	gates := map[string]*gate{
+		"s3": newGate(t, store), "postgresql": newGate(t, net.JoinHostPort(database.host, strconv.Itoa(database.port))), "https": newGate(t, web.host), "iceberg": newGate(t, tables.host),
+	}
+
+	hosts := []string{store}
+	for _, g := range gates {
+		hosts = append(hosts, g.host)
+	}
+
+	s := start(t, "QUERN_SOURCE_HOSTS="+strings.Join(hosts, ","), "QUERN_SOURCE_TIMEOUT=2s")
+	bearer := s.newKey().token("ada")
+
+	database.run("CREATE TABLE orders (id bigint PRIMARY KEY)", "GRANT SELECT ON orders TO "+database.name)
+	tables.do("create", map[string]any{"table": "d.orders", "columns": numberedColumns})
+
+	host, text, err := net.SplitHostPort(gates["postgresql"].host)
+	require.NoError(t, err)
+
+	port, err := strconv.Atoi(text)
+	require.NoError(t, err)
+
+	address, err := json.Marshal(map[string]any{"baseUrl": "https://" + gates["https"].host + "/data/", "caCertificate": web.ca})
+	require.NoError(t, err)
+
+	settings := map[string]string{
+		"s3": strings.Replace(there.s3Settings(), store, gates["s3"].host, 1), "postgresql": database.settings(map[string]any{"host": host, "port": port}), "https": string(address),
+		"iceberg": tables.settings(map[string]any{"uri": "https://" + gates["iceberg"].host}),
+	}
+	wanted := map[string]string{
+		"s3": `"prefix": "in/"`, "postgresql": `"postgresql": {"table": "orders", "mode": "full"}`, "https": `"paths": ["a.csv"]`, "iceberg": `"iceberg": {"namespace": "d", "table": "orders"}`,
+	}
+	connect := func(kind string) *answer {
+		return call(t, http.MethodPost, s.url+"/connections", bearer, fmt.Sprintf(`{"name": "c-%s", "kind": %q, %q: %s}`, uuid.NewString(), kind, kind, settings[kind]))
+	}
+	create := func(kind, connection string) *answer {
+		return call(t, http.MethodPost, s.url+"/sources", bearer, fmt.Sprintf(`{"name": "s-%s", "connectionId": %q, "namespace": "n", "datasetName": %q, %s}`, uuid.NewString(), connection, kind, wanted[kind]))
+	}
+	refused := func(kind string, answer *answer) {
+		t.Helper()
+		requireFault(t, kind, answer, http.StatusUnprocessableEntity, "VALIDATION_FAILED")
+		require.Contains(t, answer.body, fmt.Sprintf(`{"code":%q,"message":"The host cannot be reached.`, kind))
+	}
+
+	made := map[string]connected{}
+
+	for kind := range gates {
+		var one connected
+
+		answer := connect(kind)
+		require.Equal(t, http.StatusCreated, answer.status, answer.body)
+		answer.json(t, &one)
+
+		made[kind] = one
+	}
+
+	for kind, g := range gates {
+		g.shut()
+		refused(kind, connect(kind))
+	}
+
+	// Where the service looks before it makes a source, it says the same. Runs say it for the others.
+	refused("postgresql", create("postgresql", made["postgresql"].ID))
+	refused("iceberg", create("iceberg", made["iceberg"].ID))
+
+	for _, kind := range []string{"s3", "https"} {
+		answer := create(kind, made[kind].ID)
+		require.Equal(t, http.StatusCreated, answer.status, answer.body)
+	}
+
+	for kind, one := range made {
+		var tested connected
+
+		call(t, http.MethodPost, s.url+"/connections/"+one.ID+"/test", bearer, "").json(t, &tested)
+		require.Equal(t, "connect", tested.Problem.Code, kind)
+	}
+
+	// There is no list of files without the store.
+	requireFault(t, "files", call(t, http.MethodGet, s.url+"/connections/"+made["s3"].ID+"/files", bearer, ""), http.StatusBadGateway, "UPSTREAM_UNAVAILABLE")
+
+	for _, hidden := range []string{database.password, stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"), tables.token} {
+		require.NotContains(t, s.log(), hidden)
+	}
+}
