@@ -227,7 +227,21 @@ func TestConnectionShareCommands(t *testing.T) {
 	require.Equal(t, 5, ada.try("connection", "unshare", "nightly", "eve").code)
 	require.Contains(t, bob.run("connection", "list"), "ada/nightly")
 	require.Equal(t, 5, eve.try("connection", "files", "nightly").code)
-	require.Equal(t, 4, bob.try("connection", "delete", "ada/nightly").code)
+
+	// What a right on a connection needs is another command than a role on a dataset.
+	adas := func(role string) *cli {
+		return s.signedIn(t, value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token("ada"), fmt.Sprintf(`{"name": "less-%s", "role": %q}`, role, role))))
+	}
+	for _, refused := range []printed{bob.try("connection", "delete", "ada/nightly"), bob.try("connection", "share", "ada/nightly", "eve"), adas("editor").try("connection", "share", "nightly", "eve")} {
+		require.Equal(t, 4, refused.code, refused.err)
+		require.Contains(t, refused.err, "`quern connection share`")
+		require.NotContains(t, refused.err, "`quern share`")
+	}
+
+	refused := adas("viewer").try("connection", "test", "nightly")
+	require.Equal(t, 4, refused.code, refused.err)
+	require.Contains(t, refused.err, "`quern token create NAME --role ROLE`")
+	require.NotContains(t, refused.err, "`quern share`")
 
 	there.put("in/a.csv", "id;total\n1;5\n2;7\n")
 	require.Contains(t, bob.run("connection", "files", "nightly"), "in/a.csv")
@@ -246,7 +260,7 @@ func TestConnectionShareCommands(t *testing.T) {
 	// An own connection comes first. Two of others with the same name must be told apart.
 	create(eve)
 	eve.run("connection", "share", "nightly", "bob")
-	refused := bob.try("connection", "files", "nightly")
+	refused = bob.try("connection", "files", "nightly")
 	require.Equal(t, 2, refused.code)
 	require.Contains(t, refused.err, "ada/nightly or eve/nightly")
 	create(bob)

@@ -104,7 +104,9 @@ func explainAbsent(message string) string {
 	for kind, hint := range map[string]string{
 		"run": "`quern runs` lists your questions.", "conversation": "`quern conversation list` lists yours.",
 		"API token": "`quern token list` lists yours.", "upload session": "`quern uploads` lists yours.",
-		"benchmark": "`quern benchmark list NAMESPACE` lists those that you can see.",
+		"benchmark":  "`quern benchmark list NAMESPACE` lists those that you can see.",
+		"connection": "`quern connection list` lists those that you may use. The owner of another one shares it with `quern connection share`.",
+		"source":     "`quern source list` lists yours.",
 	} {
 		if strings.HasPrefix(message, "There is no "+kind+" ") {
 			return hint
@@ -114,16 +116,26 @@ func explainAbsent(message string) string {
 	return "It does not exist, or it is not shared with you. `quern dataset list` shows what you can see."
 }
 
+// explainForbidden returns who can give the right that is missing, or "" if the message says so.
+func explainForbidden(message string) string {
+	switch {
+	case strings.Contains(message, "quern connection share"): // a right to use a connection is no role
+		return "`quern connection list` shows the owner of each connection, who gives others the right to use it with `quern connection share`; `quern whoami` shows who you are."
+	case strings.Contains(message, "token with the role"): // of the token in use, whatever is shared
+		return "`quern token create NAME --role ROLE`, without this token, makes another one; `quern whoami` shows who you are."
+	case strings.Contains(message, "role"):
+		return "The owner can give you another role with `quern share`; `quern whoami` shows who you are."
+	default:
+		return ""
+	}
+}
+
 func explainAnswer(answer *api.Error) (code int, hint string) {
 	switch answer.ErrorCode {
 	case api.UNAUTHORIZED:
 		return exitSignIn, "Sign in with `quern login`, or check QUERN_TOKEN."
 	case api.FORBIDDEN:
-		if !strings.Contains(answer.Message, "role") { // the message says what is missing
-			return exitForbidden, ""
-		}
-
-		return exitForbidden, "The owner can give you another role with `quern share`; `quern whoami` shows who you are."
+		return exitForbidden, explainForbidden(answer.Message)
 	case api.NOTFOUND:
 		return exitNotFound, explainAbsent(answer.Message)
 	case api.CONFLICT, api.PRECONDITIONFAILED, api.INVALIDSTATE, api.RUNNOTCOMPLETED:

@@ -313,6 +313,7 @@ export const t = {
       lead: 'They make sources with the connection, and can load everything that its credentials can read. They do not see the secret and cannot change the connection. If you remove somebody, their sources stop.',
       list: 'Who may use it',
       alone: 'Nobody else may use it.',
+      forbidden: 'Ask the owner of the connection, who shares it with the button “Share” or with quern connection share.',
     },
     failed: {
       sources: 'The sources could not be loaded.',

@@ -4,9 +4,9 @@ import { api, take } from '~/api/client';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { Dialog } from '~/ui/Dialog';
-import { Failure } from '~/ui/Failure';
 import { Field, Input } from '~/ui/Field';
 import { say } from '~/ui/toast';
+import { ConnectionFailure } from './ConnectionFailure';
 import { type Connection, connections } from './queries';
 
 const texts = t.sources.rekey;
@@ -70,7 +70,7 @@ export function Rekey({ connection, onClose }: { connection: Connection; onClose
         <Field label={hasKey ? fields.secretAccessKey : hasToken ? fields.token : iceberg ? fields.clientSecret : fields.password}>
           {(field) => <Input {...field} type="password" value={secret} autoComplete="new-password" onChange={(event) => setSecret(event.target.value)} />}
         </Field>
-        {change.isError && <Failure error={change.error} />}
+        {change.isError && <ConnectionFailure error={change.error} />}
       </form>
     </Dialog>
   );

@@ -11,6 +11,7 @@ import { Failure } from '~/ui/Failure';
 import { Field, Input } from '~/ui/Field';
 import { Skeleton } from '~/ui/Skeleton';
 import { say } from '~/ui/toast';
+import { ConnectionFailure } from './ConnectionFailure';
 import { type Connection, sharesOf } from './queries';
 
 const texts = t.sources.share;
@@ -57,8 +58,8 @@ export function ShareConnection({ connection, onClose }: { connection: Connectio
           {common.add}
         </Button>
       </form>
-      {give.isError && !fault && <Failure error={give.error} className="mt-4" />}
-      {end.isError && <Failure error={end.error} className="mt-4" />}
+      {give.isError && !fault && <ConnectionFailure error={give.error} className="mt-4" />}
+      {end.isError && <ConnectionFailure error={end.error} className="mt-4" />}
       <h3 className="mt-6 mb-2 text-sm text-text-2">{texts.list}</h3>
       {list.isError ? (
         <Failure what={t.failure.what.shares} error={list.error} onRetry={() => void list.refetch()} />

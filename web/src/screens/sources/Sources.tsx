@@ -14,6 +14,7 @@ import { Page } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
+import { ConnectionFailure } from './ConnectionFailure';
 import { NewConnection } from './NewConnection';
 import { NewSource } from './NewSource';
 import { addressOf, type Connection, connections, contentOf, type Source, sources } from './queries';
@@ -163,7 +164,7 @@ function Connections({ onAdd }: { onAdd: () => void }) {
         </Button>
       }
     >
-      {test.isError && <Failure error={test.error} className="mb-4" />}
+      {test.isError && <ConnectionFailure error={test.error} className="mb-4" />}
       <ul className="divide-y divide-line overflow-hidden rounded-md border border-line bg-surface">
         {all.map((one) => (
           <li key={one.id} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
