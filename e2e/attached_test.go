@@ -84,18 +84,36 @@ func newTableCatalog(t *testing.T) *tableCatalog {
 	require.NoError(t, err)
 
 	c.direct = "http://127.0.0.1:" + strings.TrimSpace(port)
+	c.serve()
+
+	return c
+}
+
+// serve begins to answer at an address of its own.
+func (c *tableCatalog) serve() {
+	c.t.Helper()
+
 	to, err := url.Parse(c.direct)
-	require.NoError(t, err)
+	require.NoError(c.t, err)
 
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, ModifyResponse: c.answer}
 	c.server = httptest.NewUnstartedServer(proxy)
-	ca, certificate := newAuthority(t)
+	ca, certificate := newAuthority(c.t)
 	c.ca, c.server.TLS = ca, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	c.server.StartTLS()
 	c.host = strings.TrimPrefix(c.server.URL, "https://")
-	t.Cleanup(c.server.Close)
+	c.t.Cleanup(c.server.Close)
+}
 
-	return c
+// mirror returns the same catalog at another address, where it lies by itself.
+func (c *tableCatalog) mirror() *tableCatalog {
+	c.t.Helper()
+
+	copied := *c
+	copied.lies = &lies{}
+	copied.serve()
+
+	return &copied
 }
 
 // answer changes an answer of the catalog as the test wants it.
@@ -239,6 +257,16 @@ func attach(t *testing.T, s *service, c *tableCatalog, owner, bearer, connection
 	a.id = made.ID
 
 	return a
+}
+
+// with returns the source for a part of a test.
+func (a *attached) with(t *testing.T) *attached {
+	t.Helper()
+
+	of, rows := *a.sourceOf, *a.filled
+	rows.t, of.filled = t, &rows
+
+	return &attached{&of, a.catalog.with(t), a.table, a.connection}
 }
 
 func (a *attached) create(connection, table string) *answer {

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/uuid"
@@ -22,13 +20,22 @@ import (
 func TestAttachedIceberg(t *testing.T) {
 	t.Parallel()
 
-	c, lying := newTableCatalog(t), newTableCatalog(t)
-	hosts := c.hosts() + "," + lying.host
-	s := start(t, hosts, "QUERN_SOURCE_TIMEOUT=3s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_LOG_LEVEL=debug")
+	c := newTableCatalog(t)
+	hosts := []string{c.hosts()}
+
+	var liars []*tableCatalog
+
+	for range catalogLies() {
+		liar := c.mirror()
+		liars, hosts = append(liars, liar), append(hosts, liar.host)
+	}
+
+	s := start(t, strings.Join(hosts, ","), "QUERN_SOURCE_TIMEOUT=3s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_LOG_LEVEL=debug")
 	key := s.newKey()
 
 	for name, test := range map[string]func(t *testing.T, s *service, c *tableCatalog, key *signer){
-		"a table that changes": attachedFollows, "types and bounds": attachedTypes, "only read": attachedReadOnly, "revoked": attachedRevoked, "profiled": attachedProfiled, "what is refused": attachedRefused,
+		"a table that changes": attachedFollows, "types and bounds": attachedTypes, "only read": attachedReadOnly, "revoked": attachedRevoked, "profiled": attachedProfiled, "what is refused": attachedRefused, "spoiled": attachedSpoiled,
+		"command line": attachedCommands,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -38,7 +45,7 @@ func TestAttachedIceberg(t *testing.T) {
 
 	t.Run("a catalog that is down, slow or lies", func(t *testing.T) {
 		t.Parallel()
-		attachedLies(t, s, lying.with(t), key)
+		attachedLies(t, s, liars, key)
 	})
 	t.Run("processes that die", func(t *testing.T) {
 		t.Parallel()
@@ -46,7 +53,7 @@ func TestAttachedIceberg(t *testing.T) {
 	})
 
 	t.Cleanup(func() { // after all of them
-		for _, hidden := range []string{c.token, c.secret, lying.token, stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")} {
+		for _, hidden := range []string{c.token, c.secret, stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")} {
 			require.NotContains(t, s.log(), hidden)
 		}
 
@@ -168,9 +175,6 @@ func attachedFollows(t *testing.T, s *service, c *tableCatalog, key *signer) {
 	require.Equal(t, "stopped", run.Status)
 	require.Contains(t, run.Reason, "shows another table")
 }
-
-// manifestLists matches the addresses of lists of manifests in metadata.
-var manifestLists = regexp.MustCompile(`"manifest-list": "[^"]*"`)
 
 func base(address string) string { return address[strings.LastIndex(address, "/")+1:] }
 
@@ -391,77 +395,4 @@ func attachedRefused(t *testing.T, s *service, c *tableCatalog, key *signer) {
 	for _, more := range []string{`"prefix": "a"`, `"postgresql": {"table": "a", "mode": "full"}`, `"paths": ["a"]`, `"iceberg": {"namespace": "a", "table": "b"}, "changed": "replace"`} {
 		require.Equal(t, http.StatusUnprocessableEntity, call(t, http.MethodPost, s.url+"/sources", bearer, fmt.Sprintf(body, more)).status, more)
 	}
-}
-
-func attachedLies(t *testing.T, s *service, c *tableCatalog, key *signer) {
-	t.Helper()
-
-	table, bearer := "l.orders", key.token("patient")
-	c.do("create", map[string]any{"table": table, "columns": numberedColumns})
-	c.do("append", map[string]any{"table": table, "rows": numberedRows(1, 10)})
-
-	a := attach(t, s, c, "patient", bearer, s.connectCatalog(t, bearer, c, nil), table)
-	a.requireSame(a.refresh())
-
-	then := a.texts(c.read(table).Columns)
-
-	c.do("append", map[string]any{"table": table, "rows": numberedRows(11, 10)})
-	c.there.put("none", "Obj\x01 nothing")
-
-	for _, one := range []struct {
-		what, status, reason string
-		lie                  func()
-	}{
-		{"down", "failed", "did not answer as an Iceberg REST catalog", func() {
-			c.lie(func(string, []byte) (int, []byte) { return http.StatusServiceUnavailable, []byte("{}") })
-		}},
-		{"slow", "failed", "did not answer in time", func() {
-			c.lie(func(_ string, answer []byte) (int, []byte) {
-				time.Sleep(4 * time.Second)
-
-				return http.StatusOK, answer
-			})
-		}},
-		{"not JSON", "failed", "did not answer as", func() { c.lie(func(string, []byte) (int, []byte) { return http.StatusOK, []byte("<html>") }) }},
-		{"who are you", "failed", "refused the credentials", func() { c.lie(func(string, []byte) (int, []byte) { return http.StatusForbidden, nil }) }},
-		{"a later version", "stopped", "version 3", func() { c.replaced(`"format-version": 2`, `"format-version": 3`) }},
-		{"manifests elsewhere", "stopped", "not in the bucket", func() { c.replaced(`"manifest-list": "s3://`, `"manifest-list": "s3://other-`) }},
-		{"manifests that are none", "stopped", "not in the format of Iceberg", func() {
-			c.lie(func(_ string, answer []byte) (int, []byte) {
-				return http.StatusOK, []byte(manifestLists.ReplaceAllString(string(answer), `"manifest-list": "s3://`+c.there.bucket+"/"+c.there.prefix+`none"`))
-			})
-		}},
-		{"a prefix that escapes", "failed", "did not answer as", func() {
-			c.lie(func(_ string, answer []byte) (int, []byte) {
-				return http.StatusOK, []byte(strings.ReplaceAll(string(answer), "warehouses/main", "../../admin"))
-			})
-		}},
-	} {
-		one.lie()
-
-		run := a.refresh()
-		require.Equal(t, one.status, run.Status, "%s: %s", one.what, run.Reason)
-		require.Contains(t, run.Reason, one.reason, one.what)
-		require.ElementsMatch(t, then, a.texts([]string{"id", "name", "amount", "at"}), "%s: the dataset stays as it was", one.what)
-		c.lie(nil)
-
-		if run.Status == "stopped" {
-			a.set(true)
-		}
-	}
-
-	a.requireSame(a.refresh())
-
-	// A file that is not what the table says is not read.
-	file := c.read(table).Files[0]
-	at := new(strings.TrimPrefix(file, "s3://"+c.there.bucket+"/"))
-	other := attach(t, s, c, "patient", bearer, a.connection, table)
-	require.Equal(t, "completed", other.refresh().Status)
-
-	_, err := c.there.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &c.there.bucket, Key: at, Body: strings.NewReader("PAR1 not really PAR1")})
-	require.NoError(t, err)
-
-	answer := other.statement("FROM shown")
-	require.Equal(t, http.StatusUnprocessableEntity, answer.status, answer.body)
-	require.Contains(t, answer.body, "cannot be read: ")
 }

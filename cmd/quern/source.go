@@ -322,7 +322,12 @@ func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UU
 		return one(p, found, nil, sourceColumns()...)
 	}
 
-	p.out.printf("%s loads %s into %s/%s/%s: %s\n", p.out.clean(found.Name), p.out.clean(loaded(found)), p.out.clean(found.Username), p.out.clean(found.Namespace), p.out.clean(found.DatasetName), string(found.Status))
+	does := "%s loads %s into %s: %s\n"
+	if found.Iceberg != nil {
+		does = "%s attaches %s as %s: %s\n"
+	}
+
+	p.out.printf(does, p.out.clean(found.Name), p.out.clean(loaded(found)), p.out.clean(datasetOf(found)), string(found.Status))
 
 	if found.Reason != nil {
 		p.out.printf("%s\n", p.out.clean(*found.Reason))
@@ -330,8 +335,12 @@ func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UU
 
 	p.printOpen(found)
 
-	if found.Postgresql == nil {
+	if found.Postgresql == nil && found.Iceberg == nil {
 		p.out.printf("Changed files: %s rows. Deleted files: %s rows.\n", *found.Changed, *found.Deleted)
+	}
+
+	if last := found.LastRun; last != nil && last.SnapshotID != nil {
+		p.out.printf("The last run attached the snapshot %s.\n", p.out.clean(*last.SnapshotID))
 	}
 
 	if found.Schedule != nil {
