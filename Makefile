@@ -149,11 +149,16 @@ torture: ## Run the long tests for hours: full loops, the service with the race 
 	QUERN_TEST_RACE=yes go run ./e2e/runner -race -timeout 6h
 	$(MAKE) --no-print-directory fuzz FUZZ_TIME=1800 FUZZ_GUIDED=yes
 
-# Both use the stack, and Prometheus, which deploy/prometheus/promtool installs.
+# All three use the stack. The soak and the alerts also use Prometheus, which deploy/prometheus/promtool installs.
 .PHONY: soak
 soak: export QUERN_TEST_TOXIPROXY := $(TOXIPROXY)
 soak: $(TOXIPROXY) ## Run two replicas of each role with 50 users and a fault every 30 s, for SOAK_TIME (default 60m); SOAK_SEED repeats a run
 	go test -tags scripted,soak -count=1 -timeout 0 -run '^TestSoak$$' -v ./e2e
+
+.PHONY: rolling
+rolling: export QUERN_TEST_TOXIPROXY := $(TOXIPROXY)
+rolling: $(TOXIPROXY) ## Upgrade two replicas of each role from the commit ROLLING_FROM (default: before the newest migration) to this version under load; docs/upgrading.md
+	go test -tags scripted,soak -count=1 -timeout 30m -run '^TestRollingUpgrade$$' -v ./e2e
 
 .PHONY: alerts
 alerts: export QUERN_TEST_TOXIPROXY := $(TOXIPROXY)

@@ -79,8 +79,14 @@ func onServer(format string, names ...string) error {
 // migrate runs `quernd migrate` on a database and grants rights to the serving role.
 func migrate(t *testing.T, address string) {
 	t.Helper()
+	migrateWith(t, binary(), address)
+}
 
-	command := exec.CommandContext(t.Context(), binary(), "migrate", "--grant", servingRole)
+// migrateWith migrates with another build of quernd.
+func migrateWith(t *testing.T, program, address string) {
+	t.Helper()
+
+	command := exec.CommandContext(t.Context(), program, "migrate", "--grant", servingRole)
 	command.Env = []string{"QUERN_DATABASE_URL=" + address}
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, string(output))

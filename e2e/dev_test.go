@@ -72,20 +72,26 @@ func free(t *testing.T) string {
 	return port
 }
 
+// toolsFolder returns the folder in which make installs tools.
+func toolsFolder(t *testing.T) string {
+	t.Helper()
+
+	if given := os.Getenv("QUERN_TOOLS_DIR"); given != "" {
+		return given
+	}
+
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+
+	return filepath.Join(cache, "quern", "tools")
+}
+
 // command returns a quernd command with the flags. Its PATH has the object store that `make stack` installs.
 func (d *development) command(flags ...string) *exec.Cmd {
 	d.t.Helper()
 	quernBinary() // quernd looks for quern in its own folder
 
-	tools := os.Getenv("QUERN_TOOLS_DIR")
-	if tools == "" {
-		cache, err := os.UserCacheDir()
-		require.NoError(d.t, err)
-
-		tools = filepath.Join(cache, "quern", "tools")
-	}
-
-	stores, err := filepath.Glob(filepath.Join(tools, "versitygw-*"))
+	stores, err := filepath.Glob(filepath.Join(toolsFolder(d.t), "versitygw-*"))
 	require.NoError(d.t, err)
 	require.NotEmpty(d.t, stores, "run `make stack`")
 

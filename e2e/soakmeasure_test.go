@@ -14,11 +14,13 @@ import (
 	"time"
 )
 
-// soakTimes is how long operations took, and how often answers had a status.
+// soakTimes is how long operations took, how often answers had a status, and how long no request succeeded.
 type soakTimes struct {
 	mutex  sync.Mutex
 	took   map[string]*tookOf
 	counts map[string]int
+	served time.Time // when a request succeeded last
+	gap    time.Duration
 }
 
 // tookOf has the durations of one operation, including repetitions of its requests.
@@ -55,6 +57,45 @@ func (s *soakTimes) count(what string) {
 	}
 
 	s.counts[what]++
+}
+
+// answered counts the answer of a request, which is nil if none arrived.
+func (s *soakTimes) answered(got *answer) {
+	if got == nil {
+		s.count("no answer")
+
+		return
+	}
+
+	what := strconv.Itoa(got.status)
+	if again(got) && got.header.Get("Retry-After") == "" {
+		what += " without Retry-After"
+	}
+
+	s.count(what)
+
+	if got.status < http.StatusBadRequest {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+
+		now := time.Now()
+		if !s.served.IsZero() {
+			s.gap = max(s.gap, now.Sub(s.served))
+		}
+
+		s.served = now
+	}
+}
+
+// next returns how requests were answered since it was called before, and the longest time in which none succeeded.
+func (s *soakTimes) next() (counts map[string]int, gap time.Duration) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+
+	counts, gap = s.counts, s.gap
+	s.counts, s.gap = nil, 0
+
+	return counts, gap
 }
 
 // soakSeries is what the processes took over time.

@@ -145,12 +145,12 @@ func (u *soakUser) once(method, path, body string, headers ...string) *answer {
 
 	got, err := try(newRequest(u.k.t, method, u.k.front+path, u.bearer(), body, headers...).WithContext(ctx))
 	if err != nil {
-		u.k.times.count("no answer")
+		u.k.times.answered(nil)
 
 		return nil
 	}
 
-	u.k.times.count(strconv.Itoa(got.status))
+	u.k.times.answered(got)
 	u.judge(method+" "+path, began, time.Now(), got.body)
 
 	if got.status == http.StatusInternalServerError {
@@ -288,26 +288,31 @@ func (u *soakUser) load() {
 	}
 }
 
-// upload uploads a file with rows and requests its ingestion. do sends a request.
+// upload uploads one or several files with rows and requests their ingestion. do sends a request.
 func (u *soakUser) upload(ids []int64, do func(method, path, body string, into any) bool) (now ingestion, done bool) {
-	lines := []string{"id,mark"}
-	for _, id := range ids {
-		lines = append(lines, fmt.Sprintf("%d,%s", id, u.mark()))
-	}
+	var wanted, contents []string
 
-	content := strings.Join(lines, "\n") + "\n"
+	for part := range slices.Chunk(ids, 8) {
+		lines := []string{"id,mark"}
+		for _, id := range part {
+			lines = append(lines, fmt.Sprintf("%d,%s", id, u.mark()))
+		}
+
+		contents = append(contents, strings.Join(lines, "\n")+"\n")
+		wanted = append(wanted, fmt.Sprintf(`{"filename": "orders-%d.csv", "size": %d}`, part[0], len(contents[len(contents)-1])))
+	}
 
 	var session prepared
-	if !do(http.MethodPost, "/file-upload/prepare", fmt.Sprintf(`{"filesToUpload": [{"filename": "orders.csv", "size": %d}]}`, len(content)), &session) {
+	if !do(http.MethodPost, "/file-upload/prepare", `{"filesToUpload": [`+strings.Join(wanted, ", ")+`]}`, &session) {
 		return now, false
 	}
 
-	file := session.Files[0]
-
-	etag, sent := u.send(file.PresignedURLs[0].URL, content)
-	if !sent || !do(http.MethodPost, "/file-upload/"+session.SessionID+"/files/"+file.FileID+"/finish",
-		fmt.Sprintf(`{"uploadId": %q, "key": %q, "parts": [{"partNumber": 1, "etag": %q}]}`, file.UploadID, file.Key, etag), nil) {
-		return now, false
+	for i, file := range session.Files {
+		etag, sent := u.send(file.PresignedURLs[0].URL, contents[i])
+		if !sent || !do(http.MethodPost, "/file-upload/"+session.SessionID+"/files/"+file.FileID+"/finish",
+			fmt.Sprintf(`{"uploadId": %q, "key": %q, "parts": [{"partNumber": 1, "etag": %q}]}`, file.UploadID, file.Key, etag), nil) {
+			return now, false
+		}
 	}
 
 	done = do(http.MethodPost, u.path("orders")+"/ingestions", fmt.Sprintf(`{"sessionId": %q, "mode": "append", "accept": ["all"]}`, session.SessionID), &now)
@@ -326,6 +331,8 @@ func (u *soakUser) awaitLoad(now ingestion) bool {
 		case now.Status == "completed":
 			return true
 		case now.Status == "failed" && slices.Contains([]string{"INTERNAL", "UNAVAILABLE"}, now.Error.Code):
+			u.k.times.count("load failed " + now.Error.Code)
+
 			method, address = http.MethodPost, address+"/retry"
 		case now.ended():
 			u.k.t.Errorf("%s: a load ended as %s: %+v", u.name, now.Status, now.Error)

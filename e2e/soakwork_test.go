@@ -257,16 +257,17 @@ func (u *soakUser) read(request *http.Request, one *followed) (refused *answer) 
 
 	response, err := http.DefaultTransport.RoundTrip(request.WithContext(ctx))
 	if err != nil {
-		u.k.times.count("no answer")
+		u.k.times.answered(nil)
 
 		return nil
 	}
 	defer func() { _ = response.Body.Close() }()
 
-	u.k.times.count(strconv.Itoa(response.StatusCode))
+	got := &answer{status: response.StatusCode, header: response.Header}
+	u.k.times.answered(got)
 
 	if response.StatusCode != http.StatusOK {
-		if got := (&answer{status: response.StatusCode}); !again(got) {
+		if !again(got) {
 			return got
 		}
 
@@ -324,6 +325,8 @@ func (u *soakUser) rpc(path, body string) *answer {
 		if got == nil || !retriable(u.failure(got)) {
 			return got
 		}
+
+		u.k.times.count("JSON-RPC error to repeat")
 	}
 
 	u.k.t.Errorf("%s: no answer for %v: %s", u.name, soakPatience, path)
