@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -206,22 +207,32 @@ test('rows of a database are loaded, and a connection is tested, rekeyed and del
   }
 });
 
-/** Serves files to whoever has the token, with a certificate of its own, at the port that the service may reach. */
-async function serveFiles(token: string, files: Record<string, string>) {
+/** Answers at the port that the service may reach, with a certificate of its own. */
+async function serve(answer: (request: IncomingMessage, answer: ServerResponse) => void) {
   const folder = mkdtempSync(join(tmpdir(), 'files-'));
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
   execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
   const ca = readFileSync(cert, 'utf8');
-  const server = createServer({ key: readFileSync(key), cert: ca }, (request, answer) => {
+  const server = createServer({ key: readFileSync(key), cert: ca }, answer);
+  rmSync(folder, { recursive: true });
+  const port = Number(setting('WEB_FILES_PORT'));
+  await new Promise<void>((listening) => server.listen(port, '127.0.0.1', listening));
+  const close = async () => {
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+  };
+  return { ca, origin: `https://127.0.0.1:${port}`, close };
+}
+
+/** Serves files to whoever has the token. */
+async function serveFiles(token: string, files: Record<string, string>) {
+  const server = await serve((request, answer) => {
     const content = files[(request.url ?? '').replace('/data/', '')];
     const status = request.headers.authorization !== `Bearer ${token}` ? 401 : content === undefined ? 404 : 200;
     answer.writeHead(status, { 'Content-Type': 'text/csv' }).end(status === 200 ? content : '');
   });
-  rmSync(folder, { recursive: true });
-  const port = Number(setting('WEB_FILES_PORT'));
-  await new Promise<void>((listening) => server.listen(port, '127.0.0.1', listening));
-  return { ca, base: `https://127.0.0.1:${port}/data/`, close: () => new Promise((closed) => server.close(closed)) };
+  return { ...server, base: `${server.origin}/data/` };
 }
 
 test('files behind an address are loaded, from a server with a certificate of its own', async ({ page, guard }) => {
@@ -262,5 +273,121 @@ test('files behind an address are loaded, from a server with a certificate of it
     await expect(runs(page).first()).toContainText('prices.csv');
   } finally {
     await server.close();
+  }
+});
+
+/** An Iceberg catalog whose tables PyIceberg writes as the test tells it. */
+async function serveCatalog() {
+  const python = execFileSync('../peers/install', ['pyiceberg'], { encoding: 'utf8' }).trim();
+  const program = spawn(join(python, 'bin', 'python'), ['../peers/pyiceberg/catalog.py'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: {
+      ...process.env,
+      NO_PROXY: '127.0.0.1',
+      AWS_REQUEST_CHECKSUM_CALCULATION: 'when_required',
+      WAREHOUSE: `s3://${bucket}/${own}/lake`,
+      TOKEN: 'open-sesame',
+      CLIENT_ID: 'reader',
+      CLIENT_SECRET: 'not-told',
+      S3_ENDPOINT: store.origin,
+      S3_REGION: 'us-east-1',
+      S3_ACCESS_KEY: setting('QUERN_S3_ACCESS_KEY'),
+      S3_SECRET_KEY: setting('QUERN_S3_SECRET_KEY'),
+    },
+  });
+  const port = await new Promise<string>((said) => program.stdout.once('data', (line) => said(String(line).trim())));
+  const state = { down: false };
+  const forward = async (request: IncomingMessage, answer: ServerResponse) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const body = request.method === 'POST' ? Buffer.concat(parts).toString() : undefined;
+    const got = await fetch(`http://127.0.0.1:${port}${request.url}`, { method: request.method ?? 'GET', headers: { authorization: request.headers.authorization ?? '' }, ...(body !== undefined && { body }) });
+    answer.writeHead(got.status, { 'Content-Type': 'application/json' }).end(await got.text());
+  };
+  const server = await serve((request, answer) => {
+    if (state.down) answer.writeHead(503).end();
+    else void forward(request, answer).catch(() => answer.writeHead(502).end());
+  });
+  const tell = async (command: string, body: object) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/do/${command}`, { method: 'POST', body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${command}: ${await answer.text()}`);
+  };
+  const close = async () => {
+    program.stdin.end();
+    await server.close();
+  };
+  return { ...server, state, tell, close };
+}
+
+test('a table of a catalog is attached, and a catalog that is down is told', async ({ page, guard }) => {
+  test.setTimeout(400_000);
+  guard.allow(/422/);
+  await clear('bob');
+  const catalog = await serveCatalog();
+  try {
+    await catalog.tell('create', { table: 'sales.orders', columns: [['id', 'long'], ['city', 'string']] });
+    await catalog.tell('append', { table: 'sales.orders', rows: [{ id: 1, city: 'Vienna' }, { id: 2, city: 'Graz' }] });
+    await signIn(page, 'bob', '/sources');
+    await page.getByRole('button', { name: 'Add a connection' }).click();
+    await page.getByRole('button', { name: 'Iceberg catalog' }).click();
+    await page.getByRole('button', { name: 'Test and save' }).click();
+    await expect(page.getByText('Fill this in.')).toHaveCount(9);
+    await fill(page, { 'Address of the catalog': catalog.origin, Warehouse: 'main', 'Client ID': 'reader', 'Client secret': 'wrong', 'Certificate authority': catalog.ca });
+    await accessible(page, 'new connection to a catalog');
+    await connect(page, `${own}-lake`);
+    const problem = page.getByRole('dialog').getByRole('alert');
+    await expect(problem).toContainText('The catalog refused the credentials');
+    await fill(page, { 'Client secret': 'not-told' });
+    catalog.state.down = true;
+    await page.getByRole('button', { name: 'Test and save' }).click();
+    await expect(problem).toContainText('did not answer as an Iceberg REST catalog');
+    catalog.state.down = false;
+    await page.getByRole('button', { name: 'Test and save' }).click();
+
+    // The next step is a source. The service reads the table first.
+    const dialog = page.getByRole('dialog', { name: 'Add a source' });
+    await expect(dialog).toBeVisible();
+    const add = dialog.getByRole('button', { name: 'Add', exact: true });
+    await add.click();
+    await expect(page.getByText('Fill this in.')).toHaveCount(3);
+    await fill(page, { Table: 'sales.nothing', Namespace: own, Dataset: 'attached' });
+    await add.click();
+    await expect(dialog).toContainText('no such warehouse, namespace or table');
+    catalog.state.down = true;
+    await fill(page, { Table: 'sales.orders' });
+    await add.click();
+    await expect(dialog).toContainText('did not answer as an Iceberg REST catalog');
+    await accessible(page, 'new source of a catalog that is down');
+    catalog.state.down = false;
+    await add.click();
+
+    await expect(page.getByRole('heading', { level: 1, name: 'attached' })).toBeVisible();
+    await expect(runs(page).first()).toContainText('Completed');
+    await expect(runs(page).first()).toContainText('2 rows');
+    await expect(about(page)).toContainText('sales.orders');
+    await expect(about(page)).toContainText('The table is attached');
+    await accessible(page, 'source that attaches a table');
+
+    // The dataset has the rows.
+    await page.getByRole('link', { name: `${own}/attached` }).click();
+    await expect(page.getByText('refreshed')).toBeVisible();
+    await expect(page.getByText('Vienna').first()).toBeVisible();
+    await accessible(page, 'attached dataset');
+    await page.goBack();
+
+    // A run tries three times before it fails. The dataset stays as it was, and the next run follows the table.
+    await catalog.tell('append', { table: 'sales.orders', rows: [{ id: 3, city: 'Linz' }] });
+    catalog.state.down = true;
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await expect(runs(page)).toHaveCount(2);
+    await expect(runs(page).first()).toContainText('Failed', { timeout: 90_000 });
+    await expect(runs(page).first()).toContainText('did not answer as an Iceberg REST catalog');
+    await accessible(page, 'run that failed');
+    catalog.state.down = false;
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await expect(runs(page)).toHaveCount(3);
+    await expect(runs(page).first()).toContainText('3 rows');
+  } finally {
+    await catalog.close();
   }
 });
