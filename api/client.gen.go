@@ -407,13 +407,14 @@ func (e DocumentFieldFlag) Valid() bool {
 
 // Defines values for DoubtCode.
 const (
-	All          DoubtCode = "all"
-	LoadedBefore DoubtCode = "loadedBefore"
-	NoRows       DoubtCode = "noRows"
-	NotATable    DoubtCode = "notATable"
-	OtherColumns DoubtCode = "otherColumns"
-	RowsPresent  DoubtCode = "rowsPresent"
-	WrappedRows  DoubtCode = "wrappedRows"
+	All            DoubtCode = "all"
+	LoadedBefore   DoubtCode = "loadedBefore"
+	MissingColumns DoubtCode = "missingColumns"
+	NoRows         DoubtCode = "noRows"
+	NotATable      DoubtCode = "notATable"
+	OtherColumns   DoubtCode = "otherColumns"
+	RowsPresent    DoubtCode = "rowsPresent"
+	WrappedRows    DoubtCode = "wrappedRows"
 )
 
 // Valid indicates whether the value is a known member of the DoubtCode enum.
@@ -422,6 +423,8 @@ func (e DoubtCode) Valid() bool {
 	case All:
 		return true
 	case LoadedBefore:
+		return true
+	case MissingColumns:
 		return true
 	case NoRows:
 		return true
@@ -899,6 +902,7 @@ const (
 	NoticeTypeRunCompleted          NoticeType = "run.completed"
 	NoticeTypeRunFailed             NoticeType = "run.failed"
 	NoticeTypeRunWaiting            NoticeType = "run.waiting"
+	NoticeTypeSourceFailed          NoticeType = "source.failed"
 	NoticeTypeSourceStopped         NoticeType = "source.stopped"
 	NoticeTypeVerifiedSuspended     NoticeType = "verified.suspended"
 	NoticeTypeWebhookDisabled       NoticeType = "webhook.disabled"
@@ -937,6 +941,8 @@ func (e NoticeType) Valid() bool {
 	case NoticeTypeRunFailed:
 		return true
 	case NoticeTypeRunWaiting:
+		return true
+	case NoticeTypeSourceFailed:
 		return true
 	case NoticeTypeSourceStopped:
 		return true
@@ -2694,7 +2700,8 @@ type Doubt struct {
 
 // DoubtCode A doubt that stops the load until it is accepted; `all` stands for every one.
 // `loadedBefore`: a file with the same bytes is in the dataset. `rowsPresent`: most rows of a file are in the dataset.
-// `otherColumns`: the files share no column, or few, with the dataset. `notATable`: a text does not look like a table.
+// `otherColumns`: the files share no column, or few, with the dataset. `missingColumns`: a load of
+// a source lacks a column that its last load had, so a column may have been renamed. `notATable`: a text does not look like a table.
 // `wrappedRows`: one JSON object wraps the rows. `noRows`: the new content of a file of a source has no rows, and would replace rows.
 type DoubtCode string
 
@@ -6627,6 +6634,7 @@ type ClientInterface interface {
 	// | `verified.suspended` | `{username, namespace, verifiedId}` |
 	// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
 	// | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+	// | `source.failed` | `{username, sourceId}`: the first run that failed after one that did not; only the owner of the source gets it |
 	// | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
 	// | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 	//
@@ -9153,6 +9161,7 @@ func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespa
 // | `verified.suspended` | `{username, namespace, verifiedId}` |
 // | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
 // | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+// | `source.failed` | `{username, sourceId}`: the first run that failed after one that did not; only the owner of the source gets it |
 // | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
 // | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 //
@@ -20464,6 +20473,7 @@ type ClientWithResponsesInterface interface {
 	// | `verified.suspended` | `{username, namespace, verifiedId}` |
 	// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
 	// | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+	// | `source.failed` | `{username, sourceId}`: the first run that failed after one that did not; only the owner of the source gets it |
 	// | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
 	// | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 	//
@@ -30595,6 +30605,7 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 // | `verified.suspended` | `{username, namespace, verifiedId}` |
 // | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
 // | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+// | `source.failed` | `{username, sourceId}`: the first run that failed after one that did not; only the owner of the source gets it |
 // | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
 // | `webhook.test`, `webhook.disabled` | `{webhookId}` |
 //

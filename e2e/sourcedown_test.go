@@ -153,10 +153,24 @@ func TestSourceDown(t *testing.T) {
 	refused("postgresql", create("postgresql", made["postgresql"].ID))
 	refused("iceberg", create("iceberg", made["iceberg"].ID))
 
-	for _, kind := range []string{"s3", "https"} {
+	var failing sourced
+
+	for _, kind := range []string{"https", "s3"} {
 		answer := create(kind, made[kind].ID)
 		require.Equal(t, http.StatusCreated, answer.status, answer.body)
+		answer.json(t, &failing)
 	}
+
+	// The owner hears of the first run that fails.
+	heard := watchEvents(t, bearer, "?types=source.failed", s)
+	o := &sourceOf{filled: &filled{t, s, bearer, "ada", "n", "s3"}, id: failing.ID, there: there, model: map[int64]int{}}
+
+	for range 2 {
+		require.Equal(t, "failed", o.refresh().Status)
+	}
+
+	require.Equal(t, failing.ID, heard.awaits(1).Data.SourceID)
+	require.Len(t, heard.events(), 1)
 
 	for kind, one := range made {
 		var tested connected

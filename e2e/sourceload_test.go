@@ -219,7 +219,7 @@ func TestSources(t *testing.T) {
 
 	for name, test := range map[string]func(t *testing.T, s *service, key *signer){
 		"a prefix that grows": sourcesGrow, "a doubt": sourcesDoubt, "what others may": sourcesRights, "one run at a time": sourcesOnce,
-		"what is refused": sourcesRefused, "what a run says": sourcesSay, "corrected files": sourcesCorrected,
+		"what is refused": sourcesRefused, "what a run says": sourcesSay, "columns with other names": sourcesRenamed, "options that are corrected": sourcesOptions, "corrected files": sourcesCorrected,
 		"files that change and go": sourcesFollow, "a key, restored snapshots and compacted files": sourcesFollowMore,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -107,6 +107,73 @@ func sourcesSay(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "completed", o.refresh().Status)
 }
 
+// sourcesRenamed loads files in which a column has another name.
+func sourcesRenamed(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	o := newSource(t, s, "renamer", key.token("renamer"), "")
+	o.there.put("a.csv", "n,amount,city\n1,10,Rome\n")
+	require.Equal(t, "completed", o.refresh().Status)
+
+	doubted := func() (ingestion string) {
+		t.Helper()
+
+		run := o.refresh()
+		require.Equal(t, "stopped", run.Status)
+
+		doubts := o.doubted(t, run.IngestionID).Doubts
+		require.Equal(t, "missingColumns", doubts[0].Code)
+		require.Contains(t, doubts[0].Message, "had the columns amount, and this one has not. It has the new columns total.")
+
+		return run.IngestionID
+	}
+
+	// The dataset keeps its columns when the file is corrected.
+	o.there.put("b.csv", "n,total,city\n2,20,Rome\n")
+	doubted()
+	o.there.put("b.csv", "n,amount,city\n2,20,Rome\n")
+	o.set(true)
+	require.Equal(t, "completed", o.refresh().Status)
+	require.Len(t, o.table().columns, 3)
+
+	o.there.put("c.csv", "n,total,city\n3,30,Rome\n")
+
+	answer := o.call(http.MethodPost, "/ingestions/"+doubted()+"/retry", `{"accept": ["missingColumns"]}`)
+	require.Equal(t, http.StatusAccepted, answer.status, answer.body)
+	o.set(true)
+	require.Equal(t, "completed", o.refresh().Status)
+
+	// The next load is compared with this one. A new column alone is no doubt.
+	o.there.put("d.csv", "n,total,city\n4,40,Rome\n")
+	require.Equal(t, "completed", o.refresh().Status)
+	o.there.put("e.csv", "n,total,city,note\n5,50,Rome,x\n")
+	require.Equal(t, "completed", o.refresh().Status)
+	require.Len(t, o.table().columns, 5)
+	o.there.put("f.csv", "n,total,city\n6,60,Rome\n")
+	require.Equal(t, "stopped", o.refresh().Status)
+}
+
+// sourcesOptions corrects an option with which a file could not be loaded.
+func sourcesOptions(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	o := newSource(t, s, "chooser", key.token("chooser"), "")
+	o.put("a.csv", 3)
+	require.Equal(t, "completed", o.refresh().Status)
+
+	o.change(`{"options": {"types": {"absent": "bigint"}}}`)
+	o.put("b.csv", 2)
+	require.Equal(t, "stopped", o.refresh().Status)
+	o.set(true)
+	require.EqualValues(t, 1, o.refresh().FilesLeftOut)
+
+	o.change(`{"options": {}}`)
+
+	run := o.refresh()
+	require.Equal(t, []int64{1, 2, 0}, []int64{run.Files, run.Rows, run.FilesLeftOut})
+	o.requireModel()
+}
+
 // sourcesCorrected corrects files about which somebody would have to decide.
 func sourcesCorrected(t *testing.T, s *service, key *signer) {
 	t.Helper()

@@ -80,7 +80,7 @@ and more than a hundred files, the first hundred replace the rows and the others
 // flags adds the flags that say how to read files.
 func (w *uploadWish) flags(command *cobra.Command, texts map[string]*string) {
 	flags := command.Flags()
-	flags.StringSliceVar(&w.accept, "accept", nil, "accept this doubt: loadedBefore, rowsPresent, otherColumns, notATable, wrappedRows, noRows or all; can be repeated")
+	flags.StringSliceVar(&w.accept, "accept", nil, "accept this doubt: loadedBefore, rowsPresent, otherColumns, missingColumns, notATable, wrappedRows, noRows or all; can be repeated")
 	flags.StringSliceVar(&w.nullValues, "null", nil, "text that means a missing value; can be repeated")
 	flags.StringToStringVar(&w.types, "type", nil, "type of a column, as COLUMN=TYPE, instead of the detected type; can be repeated")
 	flags.StringVar(&w.header, "header", "", "whether the first row contains the column names: yes or no")

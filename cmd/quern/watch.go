@@ -52,7 +52,7 @@ func (p *program) watchCommand() *cobra.Command {
 
 The command goes on until it is interrupted, and reconnects if the connection breaks. With -o ndjson each event is one line of JSON.
 The types are dataset.loaded, dataset.loadFailed, dataset.loadWaiting, dataset.columnsChanged, dataset.rowsDeleted, dataset.shared, dataset.unshared, namespace.shared,
-namespace.unshared, verified.suspended, run.completed, run.failed, run.cancelled, run.waiting, source.stopped, connection.shared and connection.unshared.`
+namespace.unshared, verified.suspended, run.completed, run.failed, run.cancelled, run.waiting, source.stopped, source.failed, connection.shared and connection.unshared.`
 	command.Flags().StringSliceVar(&types, "type", nil, "only events of this type; can be repeated")
 	command.Flags().StringVar(&about, "dataset", "", "only events of this NAMESPACE/DATASET, or of all datasets of this NAMESPACE")
 	command.Flags().StringVar(&last, "after", "", "begin after the event with this number instead of now")

@@ -40,6 +40,7 @@ const (
 	RunCancelled      Type = "run.cancelled"
 	RunWaiting        Type = "run.waiting"
 	SourceStopped     Type = "source.stopped"
+	SourceFailed      Type = "source.failed"
 
 	ConnectionShared   Type = "connection.shared"
 	ConnectionUnshared Type = "connection.unshared"
@@ -52,7 +53,7 @@ const (
 func Types() []Type {
 	return []Type{
 		Loaded, LoadFailed, LoadWaiting, ColumnsChanged, RowsDeleted, DatasetShared, DatasetUnshared, NamespaceShared, NamespaceUnshared, VerifiedSuspended,
-		RunCompleted, RunFailed, RunCancelled, RunWaiting, SourceStopped, ConnectionShared, ConnectionUnshared, WebhookTest, WebhookDisabled,
+		RunCompleted, RunFailed, RunCancelled, RunWaiting, SourceStopped, SourceFailed, ConnectionShared, ConnectionUnshared, WebhookTest, WebhookDisabled,
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/event"
@@ -18,10 +20,11 @@ import (
 
 // Codes of doubts about files in relation to their dataset. Package engine defines the others.
 const (
-	LoadedBefore = "loadedBefore"
-	RowsPresent  = "rowsPresent"
-	OtherColumns = "otherColumns"
-	NoRows       = "noRows"
+	LoadedBefore   = "loadedBefore"
+	RowsPresent    = "rowsPresent"
+	OtherColumns   = "otherColumns"
+	MissingColumns = "missingColumns"
+	NoRows         = "noRows"
 
 	acceptAll = "all"
 )
@@ -67,11 +70,19 @@ func (w *working) settled(ctx context.Context) error {
 	return job.ErrStopped
 }
 
-// compare returns doubts about inspected files in relation to their dataset. For a replacement it reports only files
-// that occur twice. A merge of the same rows again changes nothing, so it reports only other columns.
-func (w *working) compare(ctx context.Context, found engine.Inspection) ([]engine.Doubt, error) {
-	if w.i.Mode == lake.Replace {
-		return w.sameFiles(nil), nil
+// compare returns doubts about inspected files in relation to their dataset. A merge of the same rows again changes nothing, so files that
+// were loaded before are no doubt there, nor in a replacement, in which only files that occur twice are one.
+func (w *working) compare(ctx context.Context, found engine.Inspection) (doubts []engine.Doubt, err error) {
+	switch w.i.Mode {
+	case lake.Replace:
+		doubts = w.sameFiles(nil)
+	case lake.Merged:
+	default:
+		doubts, err = w.loadedBefore(ctx)
+	}
+
+	if err != nil {
+		return nil, err
 	}
 
 	dataset, err := w.current(ctx, w.i.table())
@@ -79,24 +90,13 @@ func (w *working) compare(ctx context.Context, found engine.Inspection) ([]engin
 		return nil, err
 	}
 
-	if w.i.Mode == lake.Merged {
-		if dataset == nil || dataset.RowCount == 0 {
-			return nil, nil
-		}
-
-		return otherColumns(found.Columns, dataset.Columns), nil
-	}
-
-	doubts, err := w.loadedBefore(ctx)
-	if err != nil {
-		return nil, err
-	}
-
-	if dataset != nil && dataset.RowCount > 0 {
+	if dataset != nil && dataset.RowCount > 0 && w.i.Mode != lake.Replace {
 		doubts = append(doubts, otherColumns(found.Columns, dataset.Columns)...)
 	}
 
-	return doubts, nil
+	missing, err := w.missingColumns(ctx, found.Columns)
+
+	return append(doubts, missing...), err
 }
 
 // loadedBefore returns doubts about files whose bytes are in the dataset, or occur twice.
@@ -183,6 +183,54 @@ func otherColumns(files []engine.Column, table []catalog.Column) []engine.Doubt 
 
 	return []engine.Doubt{{Code: OtherColumns, Message: fmt.Sprintf(
 		"The files have the columns %s, and the dataset has %s. Columns in both: %s. Is it the right dataset?", listed(theirs), listed(ours), how)}}
+}
+
+// missingColumns returns a doubt if a load of a source lacks columns that its last load had: a column may have another name now. It would be
+// loaded beside the old one, and questions would count only a part of the rows. It records the columns for the next load.
+func (w *working) missingColumns(ctx context.Context, found []engine.Column) ([]engine.Doubt, error) {
+	if w.i.Source == uuid.Nil {
+		return nil, nil
+	}
+
+	names := make([]string, len(found))
+	for n, c := range found {
+		names[n] = c.Name
+	}
+
+	err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return updateSourceNames(ctx, tx, w.i, names) })
+	if err != nil {
+		return nil, err
+	}
+
+	var last []string
+
+	err = w.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		last, err = selectLastNames(ctx, q, w.i)
+
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	missing := without(last, names)
+	if len(missing) == 0 {
+		return nil, nil
+	}
+
+	message := fmt.Sprintf("The last load of the source had the columns %s, and this one has not.", listed(missing))
+	if added := without(names, last); len(added) > 0 {
+		message += fmt.Sprintf(" It has the new columns %s.", listed(added))
+	}
+
+	return []engine.Doubt{{Code: MissingColumns, Message: message + " If a column was renamed, give it the old name. If the columns are gone for good, accept the doubt."}}, nil
+}
+
+// without returns the names that do not occur in others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(others, func(other string) bool { return strings.EqualFold(name, other) })
+	})
 }
 
 const listedNames = 5

@@ -58,6 +58,7 @@ type Ingestion struct {
 	Mode     lake.Mode
 	Key      []string  // names of the columns of the key by which rows are merged
 	Origin   uuid.UUID // the file of a source from which the rows come; uuid.Nil for others
+	Source   uuid.UUID // the source that loads; uuid.Nil for others
 	Reloads  uuid.UUID // the ingestion whose rows are replaced by loading its documents again; uuid.Nil for others
 	DryRun   bool
 	Epoch    int64
@@ -142,6 +143,7 @@ type Request struct {
 	Key     []string // of a merge
 	// Origin is the file of a source from which the rows come. A merge with an origin replaces all rows of this origin, instead of rows with the same key.
 	Origin  uuid.UUID
+	Source  uuid.UUID // whose columns must not be fewer than those of its last load
 	Options engine.Options
 	DryRun  bool
 	Sample  int      // how many parts of documents a model reads in a dry run
@@ -186,7 +188,7 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 
 	made = Ingestion{
 		Account: dataset.Account, Dataset: dataset.ID, ID: uuid.Must(uuid.NewV7()), Caller: who.Account, Session: request.Session,
-		Status: Queued, Mode: request.Mode, Key: request.Key, Origin: request.Origin, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
+		Status: Queued, Mode: request.Mode, Key: request.Key, Origin: request.Origin, Source: request.Source, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
 		Accepted: request.Accept, Phase: phaseQueued, CreatedAt: g.Now(), kind: kindFiles,
 	}
 	if request.ID != uuid.Nil {

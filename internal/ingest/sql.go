@@ -19,9 +19,10 @@ import (
 const (
 	sqlInsertIngestion = `
 		INSERT INTO ingestions (account_id, dataset_id, id, kind, caller_id, session_id, status, mode, dry_run, epoch, options, phase,
-			bytes_total, warnings, created_at, started_at, audit, accepted, key_columns, origin_id, reloads_id, spread)
+			bytes_total, warnings, created_at, started_at, audit, accepted, key_columns, origin_id, reloads_id, spread, source_id)
 		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-			nullif($20, '00000000-0000-0000-0000-000000000000'::uuid), nullif($21, '00000000-0000-0000-0000-000000000000'::uuid), $22)`
+			nullif($20, '00000000-0000-0000-0000-000000000000'::uuid), nullif($21, '00000000-0000-0000-0000-000000000000'::uuid), $22,
+			nullif($23, '00000000-0000-0000-0000-000000000000'::uuid))`
 	sqlInsertFile = `
 		INSERT INTO ingestion_files (account_id, dataset_id, ingestion_id, position, file_id, filename, size, object_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -31,8 +32,8 @@ const (
 		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, doubts, accepted, preview, error_code, error_message,
 		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at, key_columns,
 		coalesce(origin_id, '00000000-0000-0000-0000-000000000000'::uuid), rows_replaced, pages_done, pages_total,
-		coalesce(reloads_id, '00000000-0000-0000-0000-000000000000'::uuid), spread, step, round, parts_left
-		FROM ingestions`
+		coalesce(reloads_id, '00000000-0000-0000-0000-000000000000'::uuid), spread, step, round, parts_left,
+		coalesce(source_id, '00000000-0000-0000-0000-000000000000'::uuid) FROM ingestions`
 	sqlSelectIngestion = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlLockIngestion   = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3 FOR UPDATE`
 	sqlSelectListed    = `SELECT ` + sqlColumns + `
@@ -118,7 +119,7 @@ func insertIngestion(ctx context.Context, tx pgx.Tx, i Ingestion) error {
 	}
 
 	if _, err := tx.Exec(ctx, sqlInsertIngestion, i.Account, i.Dataset, i.ID, i.kind, i.Caller, i.Session, i.Status, i.Mode, i.DryRun, i.Epoch,
-		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...), append([]string{}, i.Key...), i.Origin, i.Reloads, i.spread); err != nil || len(i.Files) == 0 {
+		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...), append([]string{}, i.Key...), i.Origin, i.Reloads, i.spread, i.Source); err != nil || len(i.Files) == 0 {
 		return err
 	}
 
@@ -139,7 +140,7 @@ func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 	if err := row.Scan(&i.Account, &i.Dataset, &i.ID, &i.kind, &i.Caller, &i.Session, &i.Status, &i.Mode, &i.DryRun, &i.Epoch, &options, &i.Phase,
 		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &i.Doubts, &i.Accepted, &preview, &i.ErrorCode, &i.ErrorMessage,
 		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key, &i.Origin, &i.RowsReplaced, &i.PagesDone, &i.PagesTotal, &i.Reloads,
-		&i.spread, &i.step, &i.round, &i.partsLeft); err != nil {
+		&i.spread, &i.step, &i.round, &i.partsLeft, &i.Source); err != nil {
 		return i, err
 	}
 

@@ -23,6 +23,10 @@ const (
 			AND (i.status = 'completed' OR (i.status = 'running' AND i.ready_at IS NOT NULL))`
 	sqlSelectSameBytes = `SELECT f.digest, f.filename, coalesce(i.finished_at, i.ready_at)` + sqlLoadedFiles + ` AND f.digest = ANY($4) ORDER BY i.id`
 	sqlSelectSketches  = `SELECT f.sketch` + sqlLoadedFiles + ` AND f.sketch IS NOT NULL ORDER BY i.id DESC LIMIT $4`
+	sqlSetSourceNames  = `UPDATE ingestions SET source_names = $4 WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running'`
+	sqlSelectLastNames = `
+		SELECT source_names FROM ingestions
+		WHERE account_id = $1 AND dataset_id = $2 AND source_id = $3 AND status = 'completed' AND source_names IS NOT NULL ORDER BY id DESC LIMIT 1`
 	// Ids of snapshots are in the order of creation.
 	sqlForgetSince = `
 		UPDATE ingestion_files f SET digest = NULL, sketch = NULL FROM ingestions i
@@ -38,6 +42,20 @@ const (
 
 func updateWaiting(ctx context.Context, tx pgx.Tx, i Ingestion) (bool, error) {
 	return met(ctx, tx, sqlWait, i.Account, i.Dataset, i.ID, asJSON(append([]engine.Doubt{}, i.Doubts...)))
+}
+
+func updateSourceNames(ctx context.Context, tx pgx.Tx, i Ingestion, names []string) (bool, error) {
+	return met(ctx, tx, sqlSetSourceNames, i.Account, i.Dataset, i.ID, names)
+}
+
+// selectLastNames returns the names of the columns that the last load of the ingestion's source had, and none if it is the first.
+func selectLastNames(ctx context.Context, q postgres.Querier, i Ingestion) (names []string, err error) {
+	err = q.QueryRow(ctx, sqlSelectLastNames, i.Account, i.Dataset, i.Source).Scan(&names)
+	if postgres.NoRows(err) {
+		return nil, nil
+	}
+
+	return names, err
 }
 
 // updateContent stores the digest and the sketch of each file of an ingestion.

@@ -100,6 +100,12 @@ func (s *Sources) Update(ctx context.Context, who auth.Principal, id uuid.UUID, 
 			return err
 		}
 
+		if c.Options != nil {
+			if err := retryFailed(ctx, tx, *now); err != nil {
+				return err
+			}
+		}
+
 		for _, store := range []func(ctx context.Context, tx postgres.Tx, s Source) error{updateStatus, updateSchedule, updateFiles} {
 			if err := store(ctx, tx, *now); err != nil {
 				return err

@@ -323,7 +323,7 @@ func (w *working) claimRows(ctx context.Context, found extract.Found, size int64
 func (w *working) submitRows(ctx context.Context, l load) (isForgotten bool, err error) {
 	// A source reads some rows again on purpose, so rows that were loaded before are no doubt.
 	accept := append(slices.Clone(w.source.Accept), ingest.LoadedBefore, ingest.RowsPresent)
-	request := ingest.Request{ID: l.Ingestion, Session: l.Session, Mode: w.source.Rows.ingestMode(), Accept: accept}
+	request := ingest.Request{ID: l.Ingestion, Session: l.Session, Mode: w.source.Rows.ingestMode(), Source: w.source.ID, Accept: accept}
 
 	if request.Mode == lake.Merged {
 		request.Key = w.source.Rows.Key

@@ -248,10 +248,17 @@ func (w *working) fail(ctx context.Context, lease job.Lease, reason error) error
 	end.FinishedAt = w.now()
 
 	err := lease.Conclude(ctx, func(ctx context.Context, tx postgres.Tx) (bool, error) {
-		if stopped.Reason != "" {
-			if err := w.stopTx(ctx, tx, stopped.Stop, end.FinishedAt); err != nil {
-				return false, err
-			}
+		var err error
+
+		switch {
+		case stopped.Reason != "":
+			err = w.stopTx(ctx, tx, stopped.Stop, end.FinishedAt)
+		case end.Status == RunFailed:
+			err = w.tellFailedTx(ctx, tx, end.FinishedAt)
+		}
+
+		if err != nil {
+			return false, err
 		}
 
 		return finishRun(ctx, tx, end)
@@ -271,13 +278,26 @@ func (w *working) stopTx(ctx context.Context, tx postgres.Tx, why Stop, now time
 		return err
 	}
 
-	told := event.Event{
-		Account: w.source.Account, Type: event.SourceStopped, At: now, Subject: event.Subject{Kind: event.KindSource, Account: w.source.Account, ID: w.source.ID},
-		Data: event.Data{SourceID: &w.source.ID, IngestionID: optional(why.Ingestion), Code: string(why.Code)},
-	}
-	if err := event.WriteTx(ctx, tx, told); err != nil {
+	data := event.Data{SourceID: &w.source.ID, IngestionID: optional(why.Ingestion), Code: string(why.Code)}
+	if err := w.tellTx(ctx, tx, event.SourceStopped, data, now); err != nil {
 		return err
 	}
 
 	return audit.WriteTx(ctx, tx, audit.Entry{Account: w.source.Account, At: now, Actor: "service", Action: "source.stop", Target: w.source.audit()})
+}
+
+// tellFailedTx tells the owner of the source that a run has failed, unless the run before it had failed too.
+func (w *working) tellFailedTx(ctx context.Context, tx postgres.Tx, now time.Time) error {
+	hadFailed, err := selectFailedBefore(ctx, tx, w.run)
+	if err != nil || hadFailed {
+		return err
+	}
+
+	return w.tellTx(ctx, tx, event.SourceFailed, event.Data{SourceID: &w.source.ID}, now)
+}
+
+func (w *working) tellTx(ctx context.Context, tx postgres.Tx, kind event.Type, data event.Data, now time.Time) error {
+	subject := event.Subject{Kind: event.KindSource, Account: w.source.Account, ID: w.source.ID}
+
+	return event.WriteTx(ctx, tx, event.Event{Account: w.source.Account, Type: kind, At: now, Subject: subject, Data: data})
 }

@@ -25,7 +25,7 @@ func (w *working) submit(ctx context.Context, f file) (isForgotten bool, err err
 	}
 
 	_, err = w.Ingest.Create(ctx, w.who, w.source.At, ingest.Request{
-		ID: f.ingestion, Session: f.session, Mode: mode, Origin: f.origin, Options: w.source.Options, Accept: w.source.Accept,
+		ID: f.ingestion, Session: f.session, Mode: mode, Origin: f.origin, Source: w.source.ID, Options: w.source.Options, Accept: w.source.Accept,
 	})
 
 	switch {

@@ -29,6 +29,8 @@ const (
 			r.replaced, r.removed, r.rows_replaced, r.rows_removed, r.rows_set_aside, r.empty, r.left_out, r.pinned
 		FROM unnest($2::uuid[]) AS s(id)
 		CROSS JOIN LATERAL (SELECT ` + sqlRunColumns + ` WHERE account_id = $1 AND source_id = s.id ORDER BY id DESC LIMIT 1) r`
+	sqlSelectFailedBefore = `
+		SELECT coalesce((SELECT status = 'failed' FROM source_runs WHERE account_id = $1 AND source_id = $2 AND id < $3 ORDER BY id DESC LIMIT 1), false)`
 	sqlLockOpen = `
 		SELECT s.status FROM sources s JOIN source_runs r ON r.account_id = s.account_id AND r.source_id = s.id
 		WHERE s.account_id = $1 AND s.id = $2 AND r.account_id = $1 AND r.id = $3 AND r.finished_at IS NULL FOR SHARE OF s`
@@ -83,6 +85,13 @@ func insertRun(ctx context.Context, tx pgx.Tx, r Run) (bool, error) {
 	_, err = tx.Exec(ctx, sqlTrimRuns, r.account, r.source, maxRuns-1)
 
 	return true, err
+}
+
+// selectFailedBefore reports whether the run before this one has failed.
+func selectFailedBefore(ctx context.Context, q postgres.Querier, r Run) (hadFailed bool, err error) {
+	err = q.QueryRow(ctx, sqlSelectFailedBefore, r.account, r.source, r.ID).Scan(&hadFailed)
+
+	return hadFailed, err
 }
 
 func selectRun(ctx context.Context, q postgres.Querier, of RunArgs) (*Run, error) {

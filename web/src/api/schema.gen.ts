@@ -2785,6 +2785,7 @@ export interface paths {
          *     | `verified.suspended` | `{username, namespace, verifiedId}` |
          *     | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
          *     | `source.stopped` | `{username, sourceId, ingestionId, code}`: a `SourceReasonCode`; only the owner of the source gets it |
+         *     | `source.failed` | `{username, sourceId}`: the first run that failed after one that did not; only the owner of the source gets it |
          *     | `connection.shared`, `connection.unshared` | `{username, connection, connectionId, grantee}`; only the owner and, of the first, the grantee get it |
          *     | `webhook.test`, `webhook.disabled` | `{webhookId}` |
          */
@@ -4067,11 +4068,12 @@ export interface components {
         /**
          * @description A doubt that stops the load until it is accepted; `all` stands for every one.
          *     `loadedBefore`: a file with the same bytes is in the dataset. `rowsPresent`: most rows of a file are in the dataset.
-         *     `otherColumns`: the files share no column, or few, with the dataset. `notATable`: a text does not look like a table.
+         *     `otherColumns`: the files share no column, or few, with the dataset. `missingColumns`: a load of
+         *     a source lacks a column that its last load had, so a column may have been renamed. `notATable`: a text does not look like a table.
          *     `wrappedRows`: one JSON object wraps the rows. `noRows`: the new content of a file of a source has no rows, and would replace rows.
          * @enum {string}
          */
-        DoubtCode: "all" | "loadedBefore" | "rowsPresent" | "otherColumns" | "notATable" | "wrappedRows" | "noRows";
+        DoubtCode: "all" | "loadedBefore" | "rowsPresent" | "otherColumns" | "missingColumns" | "notATable" | "wrappedRows" | "noRows";
         IngestionRetry: {
             accept?: components["schemas"]["AcceptedDoubts"];
         };
@@ -5469,7 +5471,7 @@ export interface components {
             nextCursor?: string;
         };
         /** @enum {string} */
-        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "source.stopped" | "connection.shared" | "connection.unshared" | "webhook.test" | "webhook.disabled";
+        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.rowsDeleted" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "source.stopped" | "source.failed" | "connection.shared" | "connection.unshared" | "webhook.test" | "webhook.disabled";
         /**
          * @description Kind of the other system, and name of the field with its settings. Later releases add kinds.
          * @enum {string}

@@ -465,7 +465,7 @@ class IngestionOptions(TypedDict):
 KeyItem: TypeAlias = str
 
 
-DoubtCode: TypeAlias = Literal['all', 'loadedBefore', 'rowsPresent', 'otherColumns', 'notATable', 'wrappedRows', 'noRows']
+DoubtCode: TypeAlias = Literal['all', 'loadedBefore', 'rowsPresent', 'otherColumns', 'missingColumns', 'notATable', 'wrappedRows', 'noRows']
 
 
 class ReadDocument(TypedDict):
@@ -1113,7 +1113,7 @@ class Version(TypedDict):
     a2aVersion: str
 
 
-NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'source.stopped', 'connection.shared', 'connection.unshared', 'webhook.test', 'webhook.disabled']
+NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.rowsDeleted', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'source.stopped', 'source.failed', 'connection.shared', 'connection.unshared', 'webhook.test', 'webhook.disabled']
 
 
 ConnectionKind: TypeAlias = Literal['s3', 'postgresql', 'https', 'iceberg']
