@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"time"
 
@@ -193,7 +194,14 @@ func (db *DB) with(ctx context.Context, do func(conn *pgxpool.Conn) error) error
 	}
 	defer conn.Release()
 
-	return Translate(do(conn))
+	err = do(conn)
+
+	// The driver ends a write by a deadline in the past if the context was cancelled, and reports that the network timed out.
+	if _, isNetwork := errors.AsType[net.Error](err); isNetwork && errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+
+	return Translate(err)
 }
 
 // Ping reports whether the database answers.
