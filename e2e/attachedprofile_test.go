@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// attachedProfiled checks what becomes of the profile of a table whose connection may no longer be used: nobody tries again and again, and a run that succeeds asks for it.
+// attachedProfiled checks the profile of a table whose connection may no longer be used. The service does not try it again and again. The next run that succeeds makes it due.
 func attachedProfiled(t *testing.T, s *service, c *tableCatalog, key *signer) {
 	t.Helper()
 

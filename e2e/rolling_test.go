@@ -44,8 +44,8 @@ type follower struct {
 // a migration in the middle, and replaces one replica after the other. Then it replaces them once more, by the same version. ROLLING_FROM is the
 // commit (default: the one before the newest migration), ROLLING_TIME is the time between the steps together (default: 90 s).
 //
-// The rules: every request is answered, with success or with a status and a Retry-After that tell the client to repeat it; every acknowledged
-// row is there once; no stream loses or repeats an event; no run and no load fails; at the end store and database agree.
+// The test checks these rules. Every request succeeds, or gets a status with a Retry-After. The dataset has every acknowledged row once. No
+// stream loses or repeats an event. No run and no load fails. At the end, quernd fsck finds no difference between store and database.
 func TestRollingUpgrade(t *testing.T) { //nolint:paralleltest // it takes the machine for itself
 	length := 90 * time.Second
 	if given := os.Getenv("ROLLING_TIME"); given != "" {

@@ -83,7 +83,7 @@ func (g *gate) shut() {
 	}
 }
 
-// TestSourceDown checks that a system that is down is told in the same way whatever its kind is.
+// TestSourceDown checks that the service reports a system that is down in the same way for every kind of connection.
 func TestSourceDown(t *testing.T) {
 	t.Parallel()
 
@@ -149,7 +149,7 @@ func TestSourceDown(t *testing.T) {
 		refused(kind, connect(kind))
 	}
 
-	// Where the service looks before it makes a source, it says the same. Runs say it for the others.
+	// The service reaches databases and catalogs before it creates a source, and the others in a run.
 	refused("postgresql", create("postgresql", made["postgresql"].ID))
 	refused("iceberg", create("iceberg", made["iceberg"].ID))
 
@@ -179,7 +179,7 @@ func TestSourceDown(t *testing.T) {
 		require.Equal(t, "connect", tested.Problem.Code, kind)
 	}
 
-	// There is no list of files without the store.
+	// The service cannot list files without the store.
 	requireFault(t, "files", call(t, http.MethodGet, s.url+"/connections/"+made["s3"].ID+"/files", bearer, ""), http.StatusBadGateway, "UPSTREAM_UNAVAILABLE")
 
 	for _, hidden := range []string{database.password, stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"), tables.token} {

@@ -107,7 +107,7 @@ func sourcesSay(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "completed", o.refresh().Status)
 }
 
-// sourcesRenamed loads files in which a column has another name.
+// sourcesRenamed loads files in which a column was renamed.
 func sourcesRenamed(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
@@ -153,7 +153,7 @@ func sourcesRenamed(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "stopped", o.refresh().Status)
 }
 
-// sourcesOptions corrects an option with which a file could not be loaded.
+// sourcesOptions corrects a wrong option, and checks that the next run loads the file that had failed because of it.
 func sourcesOptions(t *testing.T, s *service, key *signer) {
 	t.Helper()
 

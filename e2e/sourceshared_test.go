@@ -13,7 +13,7 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// TestConnectionShareEvents checks who hears that a connection is shared, and that whoever may not see it any more hears nothing.
+// TestConnectionShareEvents checks which users get the events of a shared connection. A user whose share has ended gets none.
 func TestConnectionShareEvents(t *testing.T) {
 	t.Parallel()
 

@@ -219,7 +219,7 @@ func (c *Connections) shared(ctx context.Context, q postgres.Querier, who auth.P
 	return list, nil
 }
 
-// Granted returns those of the connections that are shared with the caller.
+// Granted returns which of the connections are shared with the caller.
 func Granted(ctx context.Context, q postgres.Querier, who auth.Principal, ids []uuid.UUID) ([]uuid.UUID, error) {
 	return selectGrantedOf(ctx, q, who, ids)
 }

@@ -70,8 +70,9 @@ func (w *working) settled(ctx context.Context) error {
 	return job.ErrStopped
 }
 
-// compare returns doubts about inspected files in relation to their dataset. A merge of the same rows again changes nothing, so files that
-// were loaded before are no doubt there, nor in a replacement, in which only files that occur twice are one.
+// compare returns doubts about inspected files in relation to their dataset. A file that was loaded before is a doubt only if its rows are
+// appended: merging the same rows changes nothing, and a replacement removes the earlier ones. In a replacement, a file that occurs twice is a
+// doubt.
 func (w *working) compare(ctx context.Context, found engine.Inspection) (doubts []engine.Doubt, err error) {
 	switch w.i.Mode {
 	case lake.Replace:
@@ -185,8 +186,8 @@ func otherColumns(files []engine.Column, table []catalog.Column) []engine.Doubt 
 		"The files have the columns %s, and the dataset has %s. Columns in both: %s. Is it the right dataset?", listed(theirs), listed(ours), how)}}
 }
 
-// missingColumns returns a doubt if a load of a source lacks columns that its last load had: a column may have another name now. It would be
-// loaded beside the old one, and questions would count only a part of the rows. It records the columns for the next load.
+// missingColumns returns a doubt if a load of a source lacks columns that its last load had. A column may have been renamed: the dataset would
+// get it beside the old one, and questions would count only a part of the rows. missingColumns records the columns for the next load.
 func (w *working) missingColumns(ctx context.Context, found []engine.Column) ([]engine.Doubt, error) {
 	if w.i.Source == uuid.Nil {
 		return nil, nil
@@ -226,7 +227,7 @@ func (w *working) missingColumns(ctx context.Context, found []engine.Column) ([]
 	return []engine.Doubt{{Code: MissingColumns, Message: message + " If a column was renamed, give it the old name. If the columns are gone for good, accept the doubt."}}, nil
 }
 
-// without returns the names that do not occur in others.
+// without returns the names that others lacks, whatever their case.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(others, func(other string) bool { return strings.EqualFold(name, other) })

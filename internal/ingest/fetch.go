@@ -179,8 +179,9 @@ func (w *working) fetch(ctx, reading context.Context, f File, to *os.File) (dige
 	return hash.Sum(nil), to.Close()
 }
 
-// digest returns the hash that tells the ingestion's files apart. Corrections and answers of models belong to the SHA-256 of a document. Other
-// files are compared only to doubt one that was loaded before, and SHA-256 would take a tenth of the processor time of a load.
+// digest returns the hash function for the files of the ingestion. Documents that a model reads get a SHA-256, because corrections and answers
+// of models refer to it. For other files the digest only supports the doubt that a file was loaded before. SHA-256 would take a tenth of the
+// processor time of a load.
 func (i Ingestion) digest() hash.Hash {
 	if i.isExtracted() {
 		return sha256.New()

@@ -58,7 +58,7 @@ type Ingestion struct {
 	Mode     lake.Mode
 	Key      []string  // names of the columns of the key by which rows are merged
 	Origin   uuid.UUID // the file of a source from which the rows come; uuid.Nil for others
-	Source   uuid.UUID // the source that loads; uuid.Nil for others
+	Source   uuid.UUID // the source that created the ingestion; uuid.Nil if a person or a program did
 	Reloads  uuid.UUID // the ingestion whose rows are replaced by loading its documents again; uuid.Nil for others
 	DryRun   bool
 	Epoch    int64
@@ -143,7 +143,7 @@ type Request struct {
 	Key     []string // of a merge
 	// Origin is the file of a source from which the rows come. A merge with an origin replaces all rows of this origin, instead of rows with the same key.
 	Origin  uuid.UUID
-	Source  uuid.UUID // whose columns must not be fewer than those of its last load
+	Source  uuid.UUID // the source that creates the ingestion, if one does: its loads are compared with each other
 	Options engine.Options
 	DryRun  bool
 	Sample  int      // how many parts of documents a model reads in a dry run

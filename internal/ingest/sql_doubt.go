@@ -48,7 +48,7 @@ func updateSourceNames(ctx context.Context, tx pgx.Tx, i Ingestion, names []stri
 	return met(ctx, tx, sqlSetSourceNames, i.Account, i.Dataset, i.ID, names)
 }
 
-// selectLastNames returns the names of the columns that the last load of the ingestion's source had, and none if it is the first.
+// selectLastNames returns the column names of the last completed load of the ingestion's source. The first load has none.
 func selectLastNames(ctx context.Context, q postgres.Querier, i Ingestion) (names []string, err error) {
 	err = q.QueryRow(ctx, sqlSelectLastNames, i.Account, i.Dataset, i.Source).Scan(&names)
 	if postgres.NoRows(err) {
