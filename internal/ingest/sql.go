@@ -43,10 +43,10 @@ const (
 	sqlSelectReadyMerges = `SELECT ` + sqlColumns + `
 		WHERE account_id = $1 AND dataset_id = $2 AND status = 'running' AND ready_at IS NOT NULL AND mode = 'merge' ORDER BY ready_at, id LIMIT $3`
 	sqlSelectFiles = `
-		SELECT ingestion_id, file_id, filename, size, object_key, coalesce(pages, 0), coalesce(input_tokens, 0), coalesce(output_tokens, 0),
-			part_step, part_bytes, part_rows
-		FROM ingestion_files
-		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) ORDER BY ingestion_id, position`
+		SELECT f.ingestion_id, i.round, i.step, f.file_id, f.filename, f.size, f.object_key, coalesce(f.pages, 0), coalesce(f.input_tokens, 0),
+			coalesce(f.output_tokens, 0), f.part_step, f.part_bytes, f.part_rows
+		FROM ingestion_files f JOIN ingestions i ON i.account_id = f.account_id AND i.dataset_id = f.dataset_id AND i.id = f.ingestion_id
+		WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.ingestion_id = ANY($3) ORDER BY f.ingestion_id, f.position`
 	sqlSelectSetAside = `
 		SELECT s.position, coalesce(f.filename, ''), s.row_number, s.reason
 		FROM set_aside_rows s LEFT JOIN ingestion_files f USING (account_id, dataset_id, ingestion_id, position)
@@ -183,17 +183,27 @@ func collect(ctx context.Context, q postgres.Querier, statement string, args ...
 	}
 
 	var (
-		owner uuid.UUID
-		file  File
+		owner    uuid.UUID
+		round    int
+		in       step
+		file     File
+		hasMoved bool
 	)
 
 	_, err = pgx.ForEachRow(rows, []any{
-		&owner, &file.ID, &file.Name, &file.Size, &file.Key, &file.Pages, &file.InputTokens, &file.OutputTokens, &file.done, &file.bytesDone, &file.rowsDone,
+		&owner, &round, &in, &file.ID, &file.Name, &file.Size, &file.Key, &file.Pages, &file.InputTokens, &file.OutputTokens, &file.done, &file.bytesDone, &file.rowsDone,
 	}, func() error {
-		list[at[owner]].Files = append(list[at[owner]].Files, file)
+		i := &list[at[owner]]
+		i.Files = append(i.Files, file)
+		hasMoved = hasMoved || i.round != round || i.step != in
 
 		return nil
 	})
+
+	// The files of another step than that of the ingestion would show progress that goes back.
+	if err == nil && hasMoved {
+		return collect(ctx, q, statement, args...)
+	}
 
 	for n, i := range list {
 		list[n] = i.addedUp()
