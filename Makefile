@@ -107,6 +107,10 @@ race: ## Run the package tests with the race detector, in random order
 e2e: ## Run the black-box tests that match RUN (default: all) against the real servers; docs/testing.md
 	go run ./e2e/runner -run '$(or $(RUN),^Test)' $(E2E_FLAGS)
 
+.PHONY: e2e-pgbouncer
+e2e-pgbouncer: export QUERN_TEST_PGBOUNCER_ALL := yes
+e2e-pgbouncer: e2e ## Run the black-box tests with PgBouncer in front of PostgreSQL, for all services that use the stack's
+
 .PHONY: web-test
 web-test: web ## Check types and tests of the console, and that its types of the API are current
 	cd web

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,23 +17,24 @@ import (
 )
 
 // behindPgBouncer lists the tests whose services reach the stack's PostgreSQL through PgBouncer in transaction mode. They cover
-// every kind of work.
+// every kind of work. With QUERN_TEST_PGBOUNCER_ALL=yes all tests do, see make e2e-pgbouncer.
 var behindPgBouncer = []string{ //nolint:gochecknoglobals // never changed
 	"TestPgBouncer", "TestScenarios", "TestCatalogScenarios", "TestUploadScenarios", "TestLinkScenarios", "TestAskStream", "TestResumeEverywhere",
 	"TestRunsDeleted", "TestExportLater", "TestTables", "TestSearch", "TestProfileWhen", "TestGroupCommit", "TestFeedback", "TestRevokedMidRun",
 	"TestIdempotency", "TestStreamOrder",
 }
 
-// throughPgBouncer returns the address of the database through PgBouncer, for the tests in behindPgBouncer.
+// throughPgBouncer returns the address of the database through PgBouncer, for the tests behind it.
 func throughPgBouncer(t *testing.T, database string) (pooled string, is bool) {
 	t.Helper()
 
 	name, _, _ := strings.Cut(t.Name(), "/")
+	isBehind := os.Getenv("QUERN_TEST_PGBOUNCER_ALL") == "yes" || slices.Contains(behindPgBouncer, name)
 	server, err := url.Parse(stack.Env(t, "QUERN_TEST_DATABASE_URL"))
 	require.NoError(t, err)
 
 	// A test with its own PostgreSQL server, or with a proxy in front of it, keeps its address.
-	if !slices.Contains(behindPgBouncer, name) || !strings.Contains(database, "@"+server.Host+"/") {
+	if !isBehind || !strings.Contains(database, "@"+server.Host+"/") {
 		return "", false
 	}
 
