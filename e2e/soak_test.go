@@ -53,6 +53,9 @@ type soak struct {
 	healed   map[string][]time.Duration
 }
 
+// soakTrend is the shortest duration after which a trend says something: before it, pools and caches still fill.
+const soakTrend = 20 * time.Minute
+
 // TestSoak runs users and faults for SOAK_TIME (default: an hour). SOAK_SEED repeats the faults and the choices of an earlier run.
 //
 // The rules: no acknowledged row is lost or there twice, no answer has a row that the caller may not see, who may see a row gets it,
@@ -108,7 +111,11 @@ func TestSoak(t *testing.T) { //nolint:paralleltest // it takes the machine for 
 	t.Logf("alerts that fired, with the shipped rules: %v", watching.fired(began))
 	k.requireKept()
 	k.report(took)
-	k.requireFlat()
+
+	if length >= soakTrend {
+		k.requireFlat()
+	}
+
 	k.requireClean()
 }
 
