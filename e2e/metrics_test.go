@@ -77,7 +77,7 @@ func TestMetricsDocumented(t *testing.T) {
 	for _, line := range []string{
 		`quern_run_seconds_count{agent="nl2ql",outcome="completed"} 1`, `quern_job_seconds_count{kind="run.run",outcome="done"} 1`,
 		`quern_model_tokens_total{direction="input",model="` + families["quern_model_tokens_total"].GetMetric()[0].GetLabel()[1].GetValue() + `"} 100`,
-		`quern_job_waiting{queue="run"} 0`, `quern_lease_lost_total 0`, `quern_commit_conflicts_total 0`,
+		`quern_job_waiting{queue="run"} 0`, `quern_lease_lost_total 0`, `quern_sandbox_killed_total 0`, `quern_commit_conflicts_total 0`,
 	} {
 		require.Contains(t, body, "\n"+line+"\n")
 	}

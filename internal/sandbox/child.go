@@ -201,6 +201,11 @@ func (c *Child) Close() Exit {
 	return c.exit
 }
 
+// abandonedError is the reason why the context of a child ended. Callers often end it before they close a child that has answered.
+type abandonedError struct{ error }
+
+func (e abandonedError) Unwrap() error { return e.error }
+
 func (c *Child) count() {
 	s := c.sandbox
 
@@ -212,7 +217,7 @@ func (c *Child) count() {
 		s.running.Add(-1)
 	}
 
-	if c.exit.Err != nil {
+	if _, abandoned := errors.AsType[abandonedError](c.exit.Err); c.exit.Err != nil && !abandoned {
 		s.killed.Add(1)
 	}
 
@@ -241,7 +246,7 @@ func (c *Child) begin(ctx context.Context, limits Limits) error {
 
 	c.limits, c.data = limits, &bulk{child: c, left: limits.Data}
 	wall := time.AfterFunc(limits.Wall, func() { c.fail(fmt.Errorf("%w: %s", ErrTimeout, limits.Wall)) })
-	c.stops = []func() bool{wall.Stop, context.AfterFunc(ctx, func() { c.fail(context.Cause(ctx)) })}
+	c.stops = []func() bool{wall.Stop, context.AfterFunc(ctx, func() { c.fail(abandonedError{context.Cause(ctx)}) })}
 
 	go c.watch()
 

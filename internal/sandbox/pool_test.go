@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -76,6 +77,24 @@ func TestPoolKeepsChildrenReady(t *testing.T) {
 
 	slices.Sort(took)
 	t.Logf("Start with a warm pool: p50 %s, p95 %s", took[15], took[28])
+}
+
+// Callers may end the context of a child before they close it. That is no failure.
+func TestChildThatIsNotNeeded(t *testing.T) {
+	t.Parallel()
+
+	var said report
+
+	s := start(t, config(t.TempDir()))
+	ctx, cancel := context.WithCancel(t.Context())
+	child, err := s.Start(ctx, "hostile", roomy())
+	require.NoError(t, err)
+	require.NoError(t, child.Send(job{Do: "tell its environment"}))
+	require.NoError(t, child.Receive(&said))
+	cancel()
+	require.Eventually(t, func() bool { return errors.Is(unix.Kill(child.Pid(), 0), unix.ESRCH) }, 5*time.Second, time.Millisecond)
+	require.ErrorIs(t, child.Close().Err, context.Canceled)
+	require.Zero(t, s.Stats().Killed)
 }
 
 func TestPoolWithoutReadyChildren(t *testing.T) {

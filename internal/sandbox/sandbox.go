@@ -42,7 +42,7 @@ type Config struct {
 type Stats struct {
 	Started  int64 // children started, including idle ones
 	Used     int64 // children handed out by Start
-	Killed   int64 // children that died, or were killed for a limit, a protocol violation or the end of ctx
+	Killed   int64 // children that died, or were killed for a limit or a protocol violation
 	Timeouts int64 // part of Killed: for time
 	Memory   int64 // part of Killed: for memory
 	Idle     int64 // current number of idle children
