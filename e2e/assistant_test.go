@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // play is what the model replies to one question.
@@ -258,6 +260,7 @@ func TestAssistant(t *testing.T) {
 // repeated.
 func TestAssistantKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	m := newModel(t, func(said conversation) any {
 		pause(300 * time.Millisecond)

@@ -47,10 +47,6 @@ func TestAttachedIceberg(t *testing.T) {
 		t.Parallel()
 		attachedLies(t, s, liars, key)
 	})
-	t.Run("processes that die", func(t *testing.T) {
-		t.Parallel()
-		attachedKilled(t)
-	})
 
 	t.Cleanup(func() { // after all of them
 		for _, hidden := range []string{c.token, c.secret, stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")} {

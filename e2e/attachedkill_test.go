@@ -10,11 +10,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
-// attachedKilled refreshes on two replicas while processes die and the table changes.
-func attachedKilled(t *testing.T) {
-	t.Helper()
+// TestAttachedKillLoop refreshes on two replicas while processes die and the table changes.
+func TestAttachedKillLoop(t *testing.T) {
+	t.Parallel()
+	kill.Loop(t)
 
 	c, table := newTableCatalog(t), "k.orders"
 	both := []string{"QUERN_SOURCE_KEY=" + strings.Repeat("the key of both ", 4), c.hosts()}
@@ -48,6 +51,7 @@ func attachedKilled(t *testing.T) {
 	random, next := rand.New(rand.NewPCG(7, 8)), 1
 
 	for range loops(200) {
+		kill.Round(t)
 		a.change(random, &next)
 		l.tryRun(a.sourceOf)
 		time.Sleep(rand.N(2 * time.Second))

@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // otherBucket returns an empty location in a bucket of its own.
@@ -66,7 +68,7 @@ func killed(t *testing.T, command *exec.Cmd, due func() bool) {
 		}
 	}
 
-	require.NoError(t, command.Process.Kill())
+	require.NoError(t, kill.Process(t, command.Process))
 	require.Error(t, <-ended, written.String())
 }
 

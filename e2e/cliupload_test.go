@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // TestUploadResumeCLI kills an upload twice and checks that it resumes, and that no part is sent again after the store confirmed
@@ -41,7 +43,7 @@ func TestUploadResumeCLI(t *testing.T) {
 		command.Stdout, command.Stderr = written, written
 
 		require.NoError(t, command.Start())
-		parts.afterParts(total*(round+1)/3, func() { _ = command.Process.Kill() })
+		parts.afterParts(total*(round+1)/3, func() { _ = kill.Process(t, command.Process) })
 		require.Error(t, command.Wait(), written.String())
 		require.NotContains(t, written.String(), "Uploaded")
 	}

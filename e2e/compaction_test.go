@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 const (
@@ -214,6 +216,7 @@ func (d *filled) requireAsQuick(posts int) {
 // TestCompactionKilled kills the process repeatedly during compaction.
 func TestCompactionKilled(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	store, settings := newStoreProxy(t)
 	s := start(t, append(settings, "QUERN_MAINTENANCE_INTERVAL=3s")...)
@@ -224,6 +227,8 @@ func TestCompactionKilled(t *testing.T) {
 	posts, killed := 0, map[string]int{}
 
 	for range rounds(100) {
+		kill.Round(t)
+
 		process := s.process.Process
 		way := []string{".parquet", "-m0.avro", ".metadata.json", "read"}[rand.N(4)]
 
@@ -238,7 +243,7 @@ func TestCompactionKilled(t *testing.T) {
 
 		posting.Wait()
 		// From now on only compaction and, after half a minute, a profile read or write files.
-		store.set(behaviour{early: rand.N(2) == 0, cut: func() { _ = process.Kill() }, cuts: func(r *http.Request) bool {
+		store.set(behaviour{early: rand.N(2) == 0, cut: func() { _ = kill.Process(t, process) }, cuts: func(r *http.Request) bool {
 			if way == "read" {
 				return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".parquet")
 			}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // byJob makes exports of small datasets run as jobs, like those of large ones.
@@ -344,6 +345,7 @@ func (s *service) forgetExports() {
 // finished, and nothing may be left behind.
 func TestExportKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	between, settings := newStoreProxy(t)
 	s := start(t, append(settings, byJob)...)
@@ -358,12 +360,13 @@ func TestExportKillLoop(t *testing.T) {
 	}
 
 	for i := range max(6, loops(60)) {
+		kill.Round(t)
 		s.exec(`UPDATE exports SET expires_at = now() WHERE state = 'ready' AND format = $1`, formatOf(i))
 		require.Equal(t, http.StatusAccepted, d.export(formatOf(i)).status)
 
 		process := s.process.Process
 		dies := func(early bool, method, query string) {
-			between.set(behaviour{early: early, cut: func() { _ = process.Kill() }, cuts: func(r *http.Request) bool {
+			between.set(behaviour{early: early, cut: func() { _ = kill.Process(t, process) }, cuts: func(r *http.Request) bool {
 				return r.Method == method && strings.Contains(r.URL.Path, "/exports/") && strings.Contains(r.URL.RawQuery, query)
 			}})
 
@@ -392,7 +395,7 @@ func TestExportKillLoop(t *testing.T) {
 			pause(time.Second)
 
 			for _, child := range childrenOf(process.Pid) {
-				if syscall.Kill(child, syscall.SIGKILL) == nil {
+				if kill.ID(t, child) == nil {
 					killed["child"]++
 				}
 			}

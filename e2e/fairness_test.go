@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // endless is a statement that runs until it is cancelled.
@@ -89,6 +91,7 @@ func newAsker(t *testing.T, s *service, key *signer, name string) *filled {
 // TestChildrenDie checks that a server that is killed while statements run leaves no process behind.
 func TestChildrenDie(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	const statements = 3
 
@@ -96,6 +99,8 @@ func TestChildrenDie(t *testing.T) {
 	d := newAsker(t, s, s.newKey(), "killer")
 
 	for range max(2, loops(20)) {
+		kill.Round(t)
+
 		var asking sync.WaitGroup
 
 		for range statements {

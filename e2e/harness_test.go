@@ -27,6 +27,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/e2e/kill"
 	"quern.dev/quern/stack"
 )
 
@@ -297,7 +298,13 @@ func (s *service) newKey() *signer {
 }
 
 // kill ends the process at once, as a crash would.
-func (s *service) kill() { s.end(syscall.SIGKILL) }
+func (s *service) kill() {
+	s.t.Helper()
+
+	process, exited := s.current()
+	require.NoError(s.t, kill.Process(s.t, process.Process))
+	s.awaitEnd(process, exited)
+}
 
 // stop ends the process with SIGTERM. It must exit without an error.
 func (s *service) stop() {
@@ -313,6 +320,11 @@ func (s *service) end(signal os.Signal) {
 
 	process, exited := s.current()
 	require.NoError(s.t, process.Process.Signal(signal))
+	s.awaitEnd(process, exited)
+}
+
+func (s *service) awaitEnd(process *exec.Cmd, exited <-chan struct{}) {
+	s.t.Helper()
 
 	select {
 	case <-exited:

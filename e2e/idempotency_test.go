@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 func TestIdempotency(t *testing.T) {
@@ -100,6 +102,7 @@ func TestIdempotency(t *testing.T) {
 // TestIdempotencyAfterKill kills the process while a client waits for the answer, so that the client does not know what happened.
 func TestIdempotencyAfterKill(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	s := start(t)
 	between := newProxy(t, s.root)
@@ -110,13 +113,15 @@ func TestIdempotencyAfterKill(t *testing.T) {
 	acknowledged := 0
 
 	for i := range rounds(100) {
+		kill.Round(t)
+
 		name, key := fmt.Sprintf("token %d", i), uuid.NewString()
 		made[name] = 1
 
 		var first *answer
 		if i%2 == 0 {
 			process := s.process.Process
-			between.set(behaviour{cut: func() { _ = process.Kill() }})
+			between.set(behaviour{cut: func() { _ = kill.Process(t, process) }})
 
 			_, err := try(creation(t, through, caller, name, key))
 			require.Error(t, err, "the proxy keeps the answer back")

@@ -12,13 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // TestIngestKillLoop loads files and rows on two replicas while processes die at random: either replica, at any moment or while
@@ -27,6 +28,7 @@ import (
 // exist.
 func TestIngestKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	store, settings := newStoreProxy(t)
 	one := start(t, append(settings, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000")...)
@@ -147,6 +149,8 @@ const longEnough = 10 * patience
 // run repeats the request until the client knows the result, and then until the files are loaded. The death of a process is not a
 // reason to give up.
 func (l *loadOf) run() {
+	kill.Round(l.t)
+
 	for deadline := time.Now().Add(longEnough); time.Now().Before(deadline); time.Sleep(rand.N(500 * time.Millisecond)) {
 		var answer *answer
 
@@ -248,7 +252,7 @@ func (l *loadLoop) kill(dying context.Context) {
 			l.killAt(dying, what)
 		case 5, 6:
 			for _, child := range childrenOf(victim.process.Process.Pid) {
-				if syscall.Kill(child, syscall.SIGKILL) == nil {
+				if kill.ID(l.t, child) == nil {
 					l.killed["child"]++
 				}
 			}
@@ -266,7 +270,7 @@ func (l *loadLoop) kill(dying context.Context) {
 func (l *loadLoop) killAt(dying context.Context, suffix string) {
 	first := l.replicas[0]
 	process := first.process.Process
-	l.store.set(behaviour{early: rand.N(2) == 0, cut: func() { _ = process.Kill() }, cuts: func(r *http.Request) bool {
+	l.store.set(behaviour{early: rand.N(2) == 0, cut: func() { _ = kill.Process(l.t, process) }, cuts: func(r *http.Request) bool {
 		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, suffix)
 	}})
 

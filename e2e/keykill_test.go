@@ -13,12 +13,15 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // TestKeyKillLoop loads rows with the same keys on two replicas while processes die as in TestIngestKillLoop. Every row that was sent is stored or set
 // aside, no key is there twice, and every key is there.
 func TestKeyKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	store, settings := newStoreProxy(t)
 	one := start(t, append(settings, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_MAINTENANCE_INTERVAL=1s")...)

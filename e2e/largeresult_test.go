@@ -25,6 +25,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 const largeRows = 2_300_000
@@ -213,7 +215,7 @@ func TestLongStatementTakeover(t *testing.T) {
 	// The next one dies when the store has its first piece.
 	between, settings := newStoreProxy(t)
 	second := another(t, s, append(settings, "QUERN_EXPORT_WORKERS=1")...)
-	between.set(behaviour{cut: func() { _ = second.process.Process.Kill() }, cuts: func(r *http.Request) bool {
+	between.set(behaviour{cut: func() { _ = kill.Process(t, second.process.Process) }, cuts: func(r *http.Request) bool {
 		return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/statements/")
 	}})
 
@@ -350,7 +352,7 @@ func TestResultCLI(t *testing.T) {
 	require.NoError(t, command.Start())
 	await(t, "it has begun", func() bool { return store.ranges.Load() > 20 })
 
-	_ = command.Process.Kill()
+	_ = kill.Process(t, command.Process)
 	require.Error(t, command.Wait())
 	store.breaks.Store(0)
 

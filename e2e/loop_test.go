@@ -4,25 +4,45 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
+// loopShare returns how much of each loop runs, and whether QUERN_TEST_LOOPS says it: "full", or a number such as 0.5 or 3. The default is a tenth.
+func loopShare() (part float64, given bool) {
+	switch said := os.Getenv("QUERN_TEST_LOOPS"); said {
+	case "":
+		return 0.1, false
+	case "full":
+		return 1, true
+	default:
+		part, err := strconv.ParseFloat(said, 64)
+		if err != nil || part <= 0 {
+			panic("QUERN_TEST_LOOPS must be full or a number above 0: " + said)
+		}
+
+		return part, true
+	}
+}
+
 // full reports whether loops run in full, as in `make torture`.
-func full() bool { return os.Getenv("QUERN_TEST_LOOPS") == "full" }
+func full() bool {
+	part, _ := loopShare()
+
+	return part >= 1
+}
 
 // loops returns the size of a loop: whole in `make torture`, else a tenth.
 func loops(whole int) int {
-	if full() {
-		return whole
-	}
+	part, _ := loopShare()
 
-	return max(1, whole/10)
+	return max(1, int(float64(whole)*part))
 }
 
-// roundsTime is how long a loop runs at most, unless it runs in full.
+// roundsTime is how long a loop runs at most, unless QUERN_TEST_LOOPS says how much of it runs.
 const roundsTime = 6 * time.Second
 
 // rounds returns the rounds of a loop that `make torture` runs in full. Otherwise the loop ends after a tenth of the rounds, or
@@ -31,9 +51,10 @@ const roundsTime = 6 * time.Second
 func rounds(whole int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		began := time.Now()
+		_, given := loopShare()
 
 		for i := range max(2, loops(whole)) {
-			if late := time.Since(began) > roundsTime; late && i >= 2 && !full() || !yield(i) {
+			if late := time.Since(began) > roundsTime; late && i >= 2 && !given || !yield(i) {
 				return
 			}
 		}

@@ -15,22 +15,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // TestManyFilesKillLoop loads many files with one ingestion on two replicas while processes die or freeze at random. The rows and types must be those of a model,
 // exactly once, and a process that dies must not cost more than the file that it was reading: the files that are read again are counted.
 func TestManyFilesKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	m := newManyFiles(t)
 	m.addUp()
 
-	rounds := 1
-	if full() {
-		rounds = 5
-	}
-
-	for round := range rounds {
+	for round := range loops(5) {
+		kill.Round(t)
 		m.round(round + 1)
 	}
 
@@ -254,7 +253,7 @@ func (m *manyFiles) interrupt(dying context.Context) {
 			m.killWriter(dying, at)
 		case 3:
 			for _, child := range childrenOf(victim.process.Process.Pid) {
-				if syscall.Kill(child, syscall.SIGKILL) == nil {
+				if kill.ID(m.t, child) == nil {
 					m.killed["child"]++
 					m.cost++
 				}
@@ -275,7 +274,7 @@ func (m *manyFiles) interrupt(dying context.Context) {
 func (m *manyFiles) killWriter(dying context.Context, at int) {
 	victim, store := m.replicas[at], m.stores[at]
 	process := victim.process.Process
-	store.set(behaviour{early: rand.N(2) == 0, cut: func() { _ = process.Kill() }, cuts: func(r *http.Request) bool {
+	store.set(behaviour{early: rand.N(2) == 0, cut: func() { _ = kill.Process(m.t, process) }, cuts: func(r *http.Request) bool {
 		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".parquet")
 	}})
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 type profile struct {
@@ -315,6 +317,7 @@ func TestProfileWhen(t *testing.T) {
 // TestProfileKill kills the process repeatedly. The next process must compute the profile, and every object must have a row.
 func TestProfileKill(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	s := start(t, "QUERN_MAINTENANCE_QUIET_PERIOD=1ms", "QUERN_MAINTENANCE_INTERVAL=1s")
 	key := s.newKey()
@@ -323,6 +326,7 @@ func TestProfileKill(t *testing.T) {
 	rows := 0
 
 	for i := range rounds(30) {
+		kill.Round(t)
 		require.Equal(t, http.StatusOK, d.post(fmt.Sprintf(`{"data": [{"n": %d, "s": "value %d"}]}`, i, i)).status)
 		rows++
 

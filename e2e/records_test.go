@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/e2e/kill"
 	"quern.dev/quern/internal/engine/document/paper"
 )
 
@@ -301,6 +302,7 @@ func TestRecordsWithoutModel(t *testing.T) {
 // that was stored is not asked for again: each death costs at most the answer that was under way.
 func TestDocumentKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	pages := loops(1000)
 	each := min(12, 9000/pages) // a result has at most 10,000 rows
@@ -318,6 +320,7 @@ func TestDocumentKillLoop(t *testing.T) {
 	killed, asked := 0, 0
 
 	for range max(3, loops(20)) {
+		kill.Round(t)
 		time.Sleep(rand.N(1500 * time.Millisecond))
 
 		if now := len(m.requests()); now == asked {

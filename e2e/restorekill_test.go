@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // TestRestoreKillLoop restores datasets while the cleanup erases them, and kills the process in between. Each dataset is then
 // restored with all its rows or erased with all its objects, and what was answered stays true.
 func TestRestoreKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	const datasets, contested = 5, 2
 
@@ -22,6 +25,8 @@ func TestRestoreKillLoop(t *testing.T) {
 	won, killed, all := 0, 0, 0
 
 	for round := range rounds(60) {
+		kill.Round(t)
+
 		list, ids := deletedDatasets(t, s, bearer, datasets)
 
 		// The cleanup finds that the grace period is over, and the request finds that it is not, as on machines whose clocks

@@ -21,6 +21,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // rolling replaces the processes of a soak by those of another version, while its users work.
@@ -178,7 +180,7 @@ func killedInTheMiddle(t *testing.T, database string) {
 
 			return waits
 		})
-		require.NoError(t, migration.Process.Kill())
+		require.NoError(t, kill.Process(t, migration.Process))
 		require.Error(t, migration.Wait())
 		require.NoError(t, tx.Rollback(ctx))
 	})

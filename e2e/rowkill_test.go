@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // TestRowKillLoop merges and deletes rows on two replicas while processes die as in TestIngestKillLoop: at any moment, while they
@@ -23,6 +25,7 @@ import (
 // has keys of its own, repeats a request until it knows the outcome, and then knows exactly which rows there are.
 func TestRowKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	store, settings := newStoreProxy(t)
 	one := start(t, append(settings, "QUERN_MAINTENANCE_INTERVAL=1s")...)
@@ -128,6 +131,8 @@ func (c *rowClient) change(version int) {
 
 		body = `{"data": [` + strings.Join(list, ", ") + `]}`
 	}
+
+	kill.Round(c.t)
 
 	if !c.succeed(address, body) {
 		return

@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // askLoop is two replicas that accept questions, two workers that answer them, and the clients that ask.
@@ -56,6 +58,7 @@ const (
 // again. To prove this, each step reads a dataset of its own, and the audit must show a single read of it.
 func TestRunKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	l := &askLoop{t: t, count: loops(300), askers: 6, steps: 3}
 	l.write = l.script
@@ -162,6 +165,8 @@ func (l *askLoop) script(asker, i int) (kind, agent, script string) {
 
 // ask repeats the question until a replica accepts it, and follows the run to its end.
 func (l *askLoop) ask(asker, i int) {
+	kill.Round(l.t)
+
 	kind, agent, script := l.write(asker, i)
 	key, one := "Idempotency-Key: "+uuid.NewString(), &followed{asker: asker, kind: kind}
 	deadline := time.Now().Add(loopTime + patience)

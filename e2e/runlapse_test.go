@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // manySteps returns a script that reads rows repeatedly for some seconds.
@@ -80,10 +82,11 @@ func TestRevokedStreamEnds(t *testing.T) {
 // takes over a run of a revoked token must start no statement.
 func TestRevokedMidRunKilled(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
-	users, rounds := 2, 1
+	users, rounds := loops(20), 1
 	if full() {
-		users, rounds = 20, 50
+		rounds = loops(50)
 	}
 
 	replicas := streaming(t, 2, "QUERN_RUN_WORKERS=0")
@@ -106,6 +109,7 @@ func TestRevokedMidRunKilled(t *testing.T) {
 	for range users {
 		asking.Go(func() {
 			for i := range rounds {
+				kill.Round(t)
 				revokeMidRun(t, first, replicas[i%2].in(t), replicas[(i+1)%2].in(t))
 			}
 		})

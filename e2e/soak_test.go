@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/e2e/kill"
 	"quern.dev/quern/stack"
 )
 
@@ -62,6 +63,8 @@ const soakTrend = 20 * time.Minute
 // events have no gaps, no answer has the status 500, the service has recovered from each fault after 30 seconds, memory, goroutines,
 // connections, open files and disk do not grow, and at the end store and database agree.
 func TestSoak(t *testing.T) { //nolint:paralleltest // it takes the machine for itself
+	kill.Loop(t)
+
 	length := time.Hour
 	if given := os.Getenv("SOAK_TIME"); given != "" {
 		var err error

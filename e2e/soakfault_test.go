@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // soakFault is something that goes wrong. happen returns when it is over, with the moment from which recovery counts.
@@ -72,7 +74,7 @@ func (k *soak) killed(s *service) time.Time {
 func killChildren(s *service) time.Time {
 	process, _ := s.current()
 	for _, child := range childrenOf(process.Process.Pid) {
-		_ = syscall.Kill(child, syscall.SIGKILL) // it may have ended
+		_ = kill.ID(s.t, child) // it may have ended
 	}
 
 	return time.Now()

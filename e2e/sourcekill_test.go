@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/e2e/kill"
 	"quern.dev/quern/stack"
 )
 
@@ -23,6 +23,7 @@ import (
 // that read the files. Leases expire early. Files arrive all the time. In the end the dataset must have each file exactly once.
 func TestSourceKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	store, settings := newStoreProxy(t)
 	web := newAddresses(t, "h2")
@@ -71,6 +72,8 @@ func (l *sourceLoop) runAll(files int) {
 	killing.Go(func() { l.kill(dying) })
 
 	for i := range files {
+		kill.Round(l.t)
+
 		o := l.sources[i%len(l.sources)]
 		o.put(fmt.Sprintf("%03d.csv", i), 1+i%5)
 
@@ -145,7 +148,7 @@ func (l *sourceLoop) kill(dying context.Context) {
 			l.killAt(dying, "") // any object: of an upload, or of a table
 		case 4:
 			for _, child := range childrenOf(victim.process.Process.Pid) {
-				if syscall.Kill(child, syscall.SIGKILL) == nil {
+				if kill.ID(l.t, child) == nil {
 					l.killed["child"]++
 				}
 			}

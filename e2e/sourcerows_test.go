@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // rowsOf is a source of rows with its database.
@@ -226,6 +228,7 @@ func TestSourcePostgresTypes(t *testing.T) {
 // TestSourcePostgresKillLoop loads rows on two replicas while processes die. In the end the dataset must have the rows of the table.
 func TestSourcePostgresKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	there := newOther(t)
 	there.run(ordersTable)
@@ -253,6 +256,7 @@ func TestSourcePostgresKillLoop(t *testing.T) {
 	next := 0
 
 	for range loops(100) {
+		kill.Round(t)
 		there.run(fmt.Sprintf("INSERT INTO orders (id, name, total) SELECT i, NULL, 1 FROM generate_series(%d, %d) i", next+1, next+15))
 
 		next += 15

@@ -22,6 +22,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 //nolint:gochecknoglobals // a flag of the tests
@@ -57,6 +59,7 @@ func (i installation) settings() []string {
 //	go test -tags scripted ./e2e -run TestUpgrade -installation NAME
 func TestUpgrade(t *testing.T) { //nolint:tparallel // the installations share a location
 	t.Parallel()
+	kill.Loop(t)
 
 	if *recordInstallation != "" {
 		record(t, filepath.Join(installations, *recordInstallation))
@@ -133,6 +136,9 @@ func killedMigration(t *testing.T, database string, after time.Duration) {
 
 	command := exec.CommandContext(ctx, binary(), "migrate", "--grant", servingRole)
 	command.Env = []string{"QUERN_DATABASE_URL=" + database}
+	command.Cancel = func() error { return kill.Process(t, command.Process) }
+
+	kill.Round(t)
 
 	if printed, err := command.CombinedOutput(); err != nil {
 		require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded, string(printed))

@@ -12,12 +12,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/e2e/kill"
 )
 
 // TestUploadKillLoop kills the process at the worst moments of prepare and finish. After a kill the client either repeats
 // the requests whose result it does not know, or gives up.
 func TestUploadKillLoop(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	store, settings := newStoreProxy(t)
 	s := start(t, append(settings, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000")...)
@@ -28,6 +31,8 @@ func TestUploadKillLoop(t *testing.T) {
 	}
 
 	for i := range rounds(200) {
+		kill.Round(t)
+
 		size := int64(i + 1)
 		ask := func(url string) *http.Request {
 			return newRequest(t, http.MethodPost, url+"/file-upload/prepare", k.caller, prepareBody(size), fmt.Sprintf("Idempotency-Key: round-%d", i))
@@ -92,18 +97,18 @@ func (k *killer) during(ask func(url string) *http.Request, way int, atStore fun
 	k.t.Helper()
 
 	process := k.process.Process
-	kill := behaviour{cut: func() { _ = process.Kill() }}
+	dying := behaviour{cut: func() { _ = kill.Process(k.t, process) }}
 
 	switch way % 6 {
 	case 0, 1:
-		kill.cuts, kill.early = atStore, way%6 == 0
-		k.store.set(kill)
+		dying.cuts, dying.early = atStore, way%6 == 0
+		k.store.set(dying)
 
 		answer, err := try(ask(k.url))
 		require.Error(k.t, err, "it dies before it can answer: %+v", answer)
 		<-k.exited
 	case 2:
-		k.front.set(kill)
+		k.front.set(dying)
 
 		_, err := try(ask("http://" + k.front.address + "/api/v1"))
 		require.Error(k.t, err, "the proxy keeps the answer back")

@@ -118,8 +118,9 @@ func allowed() map[string][]string {
 		"api/gen":          {},
 		"stack":            {},
 
-		"e2e":           {"api", "eval/sample", "internal/engine/document/paper", "internal/grounding", "stack"},
-		"e2e/runner":    {},
+		"e2e":           {"api", "e2e/kill", "eval/sample", "internal/engine/document/paper", "internal/grounding", "stack"},
+		"e2e/kill":      {},
+		"e2e/runner":    {"e2e/kill"},
 		"bench":         {"bench/ask", "bench/catalog", "bench/ingest", "bench/query", "bench/rig", "stack"},
 		"bench/ask":     {"api", "bench/catalog", "bench/ingest", "bench/query", "bench/rig", "stack"},
 		"bench/query":   {"api", "bench/catalog", "bench/ingest", "bench/rig", "stack"},

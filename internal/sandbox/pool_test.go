@@ -21,27 +21,40 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"quern.dev/quern/e2e/kill"
 	"quern.dev/quern/internal/sandbox"
 )
 
 func TestPoolKeepsChildrenReady(t *testing.T) {
 	t.Parallel()
+	kill.Loop(t)
 
 	pooled := config(t.TempDir())
 	pooled.Idle = 3
 	s := start(t, pooled)
 
 	ready := func() bool { return s.Stats().Idle == 3 }
-	require.Eventually(t, ready, 20*time.Second, time.Millisecond)
 
-	// Kill all idle children: none of them may be handed out, and the pool must be full again.
-	dead := s.Pids()
-	for _, pid := range dead {
-		require.NoError(t, unix.Kill(pid, unix.SIGKILL))
+	rounds := 1
+	if os.Getenv("QUERN_TEST_LOOPS") == "full" {
+		rounds = 20
 	}
 
-	for _, pid := range dead {
-		require.Eventually(t, func() bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }, 5*time.Second, time.Millisecond)
+	var dead []int
+
+	for range rounds {
+		kill.Round(t)
+		require.Eventually(t, ready, 20*time.Second, time.Millisecond)
+
+		// Kill all idle children: none of them may be handed out, and the pool must be full again.
+		dead = s.Pids()
+		for _, pid := range dead {
+			require.NoError(t, kill.ID(t, pid))
+		}
+
+		for _, pid := range dead {
+			require.Eventually(t, func() bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }, 5*time.Second, time.Millisecond)
+		}
 	}
 
 	for range 4 {
@@ -59,7 +72,7 @@ func TestPoolKeepsChildrenReady(t *testing.T) {
 	require.EqualValues(t, 4, stats.Used)
 	require.Zero(t, stats.Running)
 	require.Len(t, s.Pids(), 3)
-	require.EqualValues(t, 3, stats.Killed)
+	require.EqualValues(t, 3*rounds, stats.Killed)
 	require.Zero(t, stats.Timeouts)
 
 	var took []time.Duration
