@@ -146,12 +146,11 @@ conformance: ## Run the A2A conformance kit in TCK_DIR against a test agent that
 	go test -tags conformance -count=1 -run '^TestConformance$$' -v ./internal/a2a
 	go test -tags conformance,scripted -count=1 -timeout 30m -run '^TestShippedConformance$$' -v ./e2e
 
+# The runner replaces the shell, so that a signal reaches it and it can end what its tests have started.
 .PHONY: torture
-torture: ## Run the long tests for hours: full loops, the service with the race detector, guided fuzzing
-	export QUERN_TEST_LOOPS=full
-	go test $(TEST_FLAGS) -count=1 -timeout 6h ./internal/catalog/... ./internal/engine/duckdb/... ./internal/grounding/... ./internal/lake/... ./internal/values/...
-	QUERN_TEST_RACE=yes go run ./e2e/runner -race -timeout 6h
-	$(MAKE) --no-print-directory fuzz FUZZ_TIME=1800 FUZZ_GUIDED=yes
+torture: ## Run the long tests that match RUN for TORTURE_TIME (default 150m), and the next time go on: kill loops (until TORTURE_KILLS), full loops, race detector, guided fuzzing; docs/testing.md
+	go build -o bin/e2e-runner ./e2e/runner
+	exec bin/e2e-runner -torture '$(cache)/torture/outcomes.jsonl' -run '$(RUN)' -time $(or $(TORTURE_TIME),150m) -kills $(or $(TORTURE_KILLS),0) -share $(or $(TORTURE_LOOPS),full) -timeout 6h
 
 # All three use the stack. The soak and the alerts also use Prometheus, which deploy/prometheus/promtool installs.
 .PHONY: soak

@@ -3,6 +3,10 @@
 // again, the run fails.
 //
 //	go run ./e2e/runner [-race] [-run REGEXP] [-parallel N] [-timeout D] [-json FILE]
+//
+// With -torture it runs the parts of `make torture` instead, and keeps their outcomes in a file.
+//
+//	runner -torture FILE [-run REGEXP] [-time D] [-kills N] [-share full|NUMBER]
 package main
 
 import (
@@ -40,6 +44,10 @@ type options struct {
 	timeout  time.Duration
 	json     string
 	slowest  int
+	torture  string
+	length   time.Duration
+	kills    int
+	share    string
 }
 
 func main() {
@@ -51,10 +59,20 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end a test after this time")
 	flag.StringVar(&o.json, "json", "", "also write the events of go test to this `file`")
 	flag.IntVar(&o.slowest, "slowest", 10, "list this many of the slowest tests, and of those with the most processor time")
+	flag.StringVar(&o.torture, "torture", "", "run the parts of the torture, and keep their outcomes in this `file`")
+	flag.DurationVar(&o.length, "time", 150*time.Minute, "torture: end after this time")
+	flag.IntVar(&o.kills, "kills", 0, "torture: repeat the kill loops until they have killed this many processes")
+	flag.StringVar(&o.share, "share", "full", "torture: how much of each loop runs; full, or a `number` such as 0.3 or 2")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := runAll(ctx, o, os.Stdout)
+
+	run := runAll
+	if o.torture != "" {
+		run = runTorture
+	}
+
+	err := run(ctx, o, os.Stdout)
 
 	stop()
 
@@ -163,6 +181,7 @@ type program struct {
 	options
 
 	path string
+	env  []string // more environment for the tests
 }
 
 func (p *program) build(ctx context.Context) error {
@@ -228,14 +247,11 @@ func (p *program) run(ctx context.Context, name string, into *report) error {
 		return err
 	}
 
-	test := exec.CommandContext(ctx, "go", "tool", "test2json", "-t", "-p", "e2e", p.path,
+	test := grouped(exec.CommandContext(ctx, "go", "tool", "test2json", "-t", "-p", "e2e", p.path,
 		"-test.v=test2json", "-test.count=1", "-test.run=^"+name+"$",
-		fmt.Sprintf("-test.parallel=%d", parts), "-test.timeout="+p.timeout.String())
+		fmt.Sprintf("-test.parallel=%d", parts), "-test.timeout="+p.timeout.String()))
 	test.Dir, test.Stderr = p.dir, os.Stderr
 	test.Env = p.sharedEnv()
-	// On an interrupt the tests can still stop what they started.
-	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
-	test.WaitDelay = time.Minute
 
 	pipe, err := test.StdoutPipe()
 	if err != nil {
@@ -249,6 +265,7 @@ func (p *program) run(ctx context.Context, name string, into *report) error {
 	readErr := into.read(name, pipe, p.json)
 
 	exited := test.Wait()
+	endGroup(test)
 	into.used(name, test.ProcessState.UserTime()+test.ProcessState.SystemTime())
 
 	if _, failed := errors.AsType[*exec.ExitError](exited); failed {
@@ -260,7 +277,7 @@ func (p *program) run(ctx context.Context, name string, into *report) error {
 
 // sharedEnv names the folder for what the tests share: quernd, a realm and a migrated database.
 func (p *program) sharedEnv() []string {
-	return append(os.Environ(), "QUERN_TEST_SHARED="+filepath.Dir(p.path))
+	return slices.Concat(os.Environ(), p.env, []string{"QUERN_TEST_SHARED=" + filepath.Dir(p.path)})
 }
 
 // removeShared lets the tests remove what they shared.
