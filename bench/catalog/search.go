@@ -88,16 +88,18 @@ func StartSearched(ctx context.Context, b *rig.Bench, size int, settings ...stri
 	return c, stop, nil
 }
 
-// index marks every dataset as stale, and waits until the service has indexed all of them.
+// index marks every dataset as stale, and waits until the service has indexed all of them and all grants.
 func (c *Catalog) index(ctx context.Context) error {
-	if err := stack.Execute(ctx, c.Database, `INSERT INTO dataset_search (account_id, dataset_id) SELECT account_id, id FROM datasets ON CONFLICT DO NOTHING`); err != nil {
-		return err
-	}
-
-	// The job would begin within a minute.
-	if err := stack.Execute(ctx, c.Database, `INSERT INTO river_job (kind, queue, max_attempts, args, state) SELECT kind, queue, 3, '{}', 'available'
-		FROM river_job WHERE kind = 'catalog.index' LIMIT 1`); err != nil {
-		return err
+	for _, statement := range []string{
+		`ALTER TABLE directory_grants ENABLE TRIGGER USER`,
+		`INSERT INTO dataset_search (account_id, dataset_id) SELECT account_id, id FROM datasets ON CONFLICT DO NOTHING`,
+		// The job would begin within a minute.
+		`INSERT INTO river_job (kind, queue, max_attempts, args, state) SELECT kind, queue, 3, '{}', 'available'
+			FROM river_job WHERE kind = 'catalog.index' LIMIT 1`,
+	} {
+		if err := stack.Execute(ctx, c.Database, statement); err != nil {
+			return err
+		}
 	}
 
 	connection, err := pgx.Connect(ctx, c.Database)
@@ -109,7 +111,8 @@ func (c *Catalog) index(ctx context.Context) error {
 	begin := time.Now()
 
 	for left := 1; left > 0; time.Sleep(time.Second) {
-		if err := connection.QueryRow(ctx, `SELECT count(*) FROM dataset_search WHERE stale`).Scan(&left); err != nil {
+		if err := connection.QueryRow(ctx, `SELECT (SELECT count(*) FROM dataset_search WHERE stale)
+			+ (SELECT count(*) FROM directory_grants WHERE indexed IS NULL AND dataset_id <> '00000000-0000-0000-0000-000000000000')`).Scan(&left); err != nil {
 			return err
 		}
 

@@ -98,7 +98,7 @@ func (c *Catalog) seed(ctx context.Context) error {
 	).Replace(seedSQL)
 
 	// The search index is expensive, and only one measure needs it.
-	for _, statement := range []string{SQLSeeded, `ALTER TABLE datasets DISABLE TRIGGER USER`} {
+	for _, statement := range []string{SQLSeeded, `ALTER TABLE datasets DISABLE TRIGGER USER`, `ALTER TABLE directory_grants DISABLE TRIGGER USER`} {
 		if err := stack.Execute(ctx, c.Database, statement); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 //	~oders        a word of the name or of a column without one of its letters
 //	+orders       a word of the name, so that the index alone can tell that it is in the name
 //	@a… @n…       the account and the namespace, so that the index finds words within them
+//	@s…           somebody that the dataset itself is shared with; a trigger adds it
 const (
 	signWhole     = "="
 	signBeginning = "<"
@@ -25,6 +26,7 @@ const (
 	signName      = "+"
 	signAccount   = "@a"
 	signNamespace = "@n"
+	signGrantee   = "@s"
 )
 
 // weight is the part of a dataset that a word occurs in, the best first.

@@ -48,6 +48,17 @@ func (c Catalog) indexStale(ctx context.Context) (made int, err error) {
 	return made, err
 }
 
+// indexShares adds one batch of grants to the documents, and returns their number.
+func (c Catalog) indexShares(ctx context.Context) (made int, err error) {
+	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		made, err = indexGrants(ctx, tx, indexBatch)
+
+		return err
+	})
+
+	return made, err
+}
+
 // indexAll writes the documents of datasets of one account. The caller has locked their rows. A deleted dataset gets
 // an empty document.
 func indexAll(ctx context.Context, tx postgres.Tx, list []searched) error {

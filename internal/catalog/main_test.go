@@ -230,6 +230,9 @@ func code(err error) fault.Code {
 	return fault.From(err).Code
 }
 
+// sqlWord is the word for the subject of a grant.
+const sqlWord = `'@s' || left(encode(sha256(convert_to(g.subject_kind || ':' || g.subject_id, 'UTF8')), 'hex'), 16)`
+
 // requireSound checks the invariants of the whole database, which hold after any operation.
 func (b *bundle) requireSound(t tester) {
 	t.Helper()
@@ -260,6 +263,15 @@ func (b *bundle) requireSound(t tester) {
 		"something searched of what is gone": `
 			SELECT count(*) FROM dataset_search h LEFT JOIN datasets d ON d.account_id = h.account_id AND d.id = h.dataset_id AND d.deleted_at IS NULL
 			WHERE d.id IS NULL AND length(h.document) > 0 AND $1::uuid IS NOT NULL`,
+		"a grant that is indexed and not in the document": `
+			SELECT count(*) FROM directory_grants g LEFT JOIN dataset_search h ON h.account_id = g.account_id AND h.dataset_id = g.dataset_id
+			WHERE g.indexed AND $1::uuid IS NOT NULL AND (h.dataset_id IS NULL OR NOT (` + sqlWord + `) = ANY (h.grantees)
+				OR length(h.document) > 0 AND NOT h.document @@ quote_literal(` + sqlWord + `)::tsquery)`,
+		"a grant that is in the document and not indexed, or not there": `
+			SELECT count(*) FROM dataset_search h CROSS JOIN LATERAL (
+				SELECT unnest(h.grantees) UNION SELECT lexeme FROM unnest(h.document) WHERE lexeme LIKE '@s%') w (word)
+			WHERE $1::uuid IS NOT NULL AND NOT EXISTS (SELECT FROM directory_grants g
+				WHERE g.account_id = h.account_id AND g.dataset_id = h.dataset_id AND g.indexed AND ` + sqlWord + ` = w.word)`,
 		"a gap in the revisions of a definition": `
 			SELECT count(*) FROM datasets d WHERE $1::uuid IS NOT NULL AND ARRAY(SELECT generate_series(1, d.definition_revision)) IS DISTINCT FROM
 				ARRAY(SELECT revision FROM definitions r WHERE r.account_id = d.account_id AND r.dataset_id = d.id ORDER BY revision)`,

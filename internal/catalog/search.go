@@ -146,13 +146,24 @@ func firstVisible(ctx context.Context, q postgres.Querier, who auth.Principal, r
 	return list, nil
 }
 
-// scope is the set of datasets that a search covers.
+// scope is the set of datasets that a search covers: a part of the index, and single datasets.
 type scope struct {
-	account uuid.UUID                                                      // account that contains a large part of the scope, or uuid.Nil
-	inside  string                                                         // condition that selects the part of the account that is in the scope
-	wholes  []string                                                       // accounts and namespaces, as text search conditions
-	singles func(q postgres.Querier, conditions []string) ([]found, error) // returns the single datasets that meet the most conditions
+	account    uuid.UUID                                                                      // account that contains a large part of the scope, or uuid.Nil
+	inside     string                                                                         // condition that selects the part of the account that is in the scope
+	conditions []string                                                                       // accounts and namespaces, as text search conditions
+	singles    func(ctx context.Context, q postgres.Querier, w wanted) (map[entry]int, error) // candidates among the single datasets
 }
+
+// part is a set of datasets that a few conditions select in the index.
+type part interface {
+	wholes() []string
+	// frequent returns the indexes of the conditions that many of its datasets meet.
+	frequent(ctx context.Context, q postgres.Querier, conditions []string) ([]int, error)
+	// find returns the first of its datasets that meet a condition.
+	find(ctx context.Context, q postgres.Querier, condition string, isFrequent bool) ([]found, error)
+}
+
+func (s scope) wholes() []string { return s.conditions }
 
 func (c Catalog) scope(ctx context.Context, q postgres.Querier, who auth.Principal, in Path) (scope, error) {
 	switch {
@@ -161,16 +172,14 @@ func (c Catalog) scope(ctx context.Context, q postgres.Querier, who auth.Princip
 	case isRestricted(who):
 		entries, err := c.sharedEntries(q, who)(ctx, entry{}, maxShares)
 
-		return entriesScope(ctx, entries), err
+		return entriesScope(entries), err
 	default:
 		namespaces, err := selectSharedNamespaces(ctx, q, who)
 
 		return scope{
 			account: who.Account, inside: lexeme(signAccount, who.Account),
-			wholes: append(namespaceLexemes(namespaces), lexeme(signAccount, who.Account)),
-			singles: func(q postgres.Querier, conditions []string) ([]found, error) {
-				return findShared(ctx, q, conditions, who)
-			},
+			conditions: append(namespaceLexemes(namespaces), lexeme(signAccount, who.Account)),
+			singles:    sharedAnywhere(who).candidates,
 		}, err
 	}
 }
@@ -183,37 +192,19 @@ func (c Catalog) namespaceScope(ctx context.Context, q postgres.Querier, who aut
 	}
 
 	if namespace.access.role(who) != "" {
-		whole := entriesScope(ctx, []entry{{namespace.Account, namespace.ID, uuid.Nil}})
+		whole := entriesScope([]entry{{namespace.Account, namespace.ID, uuid.Nil}})
 		whole.account, whole.inside = namespace.Account, lexeme(signNamespace, namespace.ID)
 
 		return whole, nil
 	}
 
+	if !isRestricted(who) {
+		return scope{singles: sharedIn(who, namespace).candidates}, nil
+	}
+
 	entries, err := within(c.sharedEntries(q, who), namespace)(ctx, entry{namespace.Account, namespace.ID, uuid.Nil}, maxShares)
 
-	return entriesScope(ctx, entries), err
-}
-
-func entriesScope(ctx context.Context, entries []entry) scope {
-	var (
-		namespaces []uuid.UUID
-		datasets   []entry
-	)
-
-	for _, e := range entries {
-		if e.dataset == uuid.Nil {
-			namespaces = append(namespaces, e.namespace)
-		} else {
-			datasets = append(datasets, e)
-		}
-	}
-
-	return scope{
-		wholes: namespaceLexemes(namespaces),
-		singles: func(q postgres.Querier, conditions []string) ([]found, error) {
-			return findAmong(ctx, q, conditions, datasets)
-		},
-	}
+	return entriesScope(entries), err
 }
 
 // search returns the hits, the best first.
@@ -238,23 +229,11 @@ func search(ctx context.Context, q postgres.Querier, want wanted, in scope) ([]R
 	return ranks[:min(MaxHits, len(ranks))], err
 }
 
-// candidates returns the possible hits, each with a number that says how promising it is. A word that few datasets
-// have adds all of them, and counts for more than all frequent words together. For the frequent words, candidates
-// searches datasets that have all these words, in the strictest sense first.
+// candidates returns the possible hits, each with a number that says how promising it is.
 func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (map[entry]int, error) {
-	var (
-		candidates = map[entry]int{}
-		conditions = append(slices.Clone(w.any), w.whole)
-		counts     = make([]int, len(conditions))
-	)
-
-	singles, err := in.singles(q, conditions)
-	if err != nil {
-		return nil, err
-	}
-
-	for _, f := range singles {
-		candidates[f.at] = int(f.n) * len(w.words)
+	candidates, err := in.singles(ctx, q, w)
+	if err != nil || len(in.conditions) == 0 {
+		return candidates, err
 	}
 
 	frequent, err := in.frequent(ctx, q, w.any)
@@ -262,13 +241,36 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 		return nil, err
 	}
 
+	return candidates, w.gather(ctx, q, in, frequent, candidates)
+}
+
+// conditions returns a condition for each word, and that for the whole name.
+func (w wanted) conditions() []string { return append(slices.Clone(w.any), w.whole) }
+
+// weigh returns single datasets as candidates.
+func (w wanted) weigh(list []found) map[entry]int {
+	candidates := map[entry]int{}
+	for _, f := range list {
+		candidates[f.at] = int(f.n) * len(w.words)
+	}
+
+	return candidates
+}
+
+// gather adds the candidates of a part of the index, in which some words are known to be frequent. A word that few datasets
+// have adds all of them, and counts for more than all frequent words together. For the frequent words, gather
+// searches datasets that have all these words, in the strictest sense first.
+func (w wanted) gather(ctx context.Context, q postgres.Querier, in part, frequent []int, candidates map[entry]int) error {
+	conditions := w.conditions()
+	counts := make([]int, len(conditions))
+
 	for _, i := range frequent {
 		counts[i], conditions[i] = maxCandidates, ""
 	}
 
-	within, err := findWithin(ctx, q, conditions, in.wholes)
+	within, err := findWithin(ctx, q, conditions, in.wholes())
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	for _, f := range within {
@@ -282,15 +284,18 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 	}
 
 	senses := w.senses(func(i int) bool { return counts[i] >= maxCandidates })
+	if len(senses) == 0 {
+		return nil
+	}
 
 	if frequent, err = in.frequent(ctx, q, matches(senses)); err != nil {
-		return nil, err
+		return err
 	}
 
 	for i, sense := range senses {
 		found, err := in.find(ctx, q, sense.match, slices.Contains(frequent, i))
 		if err != nil {
-			return nil, err
+			return err
 		}
 
 		for _, f := range found {
@@ -302,7 +307,7 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 		}
 	}
 
-	return candidates, nil
+	return nil
 }
 
 // frequent returns the indexes of the conditions that many datasets of the account meet, estimated from its newest
@@ -329,7 +334,7 @@ func (s scope) find(ctx context.Context, q postgres.Querier, condition string, i
 		}
 	}
 
-	return findWithin(ctx, q, []string{condition}, s.wholes)
+	return findWithin(ctx, q, []string{condition}, s.conditions)
 }
 
 // wanted is a search as conditions of PostgreSQL's text search.

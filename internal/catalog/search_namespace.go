@@ -93,3 +93,28 @@ func namespaceLexemes(namespaces []uuid.UUID) (conditions []string) {
 }
 
 func lexeme(sign string, id uuid.UUID) string { return quoted(sign+hex.EncodeToString(id[:]), "") }
+
+// entriesScope returns the scope of listed namespaces and datasets.
+func entriesScope(entries []entry) scope {
+	var (
+		namespaces []uuid.UUID
+		datasets   []entry
+	)
+
+	for _, e := range entries {
+		if e.dataset == uuid.Nil {
+			namespaces = append(namespaces, e.namespace)
+		} else {
+			datasets = append(datasets, e)
+		}
+	}
+
+	return scope{
+		conditions: namespaceLexemes(namespaces),
+		singles: func(ctx context.Context, q postgres.Querier, w wanted) (map[entry]int, error) {
+			found, err := findAmong(ctx, q, w.conditions(), datasets)
+
+			return w.weigh(found), err
+		},
+	}
+}

@@ -91,27 +91,6 @@ func findAmong(ctx context.Context, q postgres.Querier, conditions []string, lis
 	return pgx.CollectRows(rows, scanFound)
 }
 
-const sqlFindShared = `
-	SELECT c.n, h.account_id, h.dataset_id FROM unnest($3::text[], $4::text[]) AS s (kind, id) CROSS JOIN LATERAL (
-			SELECT account_id, namespace_id, dataset_id FROM directory_grants
-			WHERE subject_kind = s.kind AND subject_id = s.id ORDER BY account_id, namespace_id, dataset_id LIMIT $5) i
-		JOIN dataset_search h ON h.account_id = i.account_id AND h.dataset_id = i.dataset_id
-		CROSS JOIN LATERAL (SELECT count(*) AS n FROM unnest($1::text[]::tsquery[]) AS w (match) WHERE h.document @@ w.match) c
-	WHERE c.n > 0 ORDER BY c.n DESC LIMIT $2`
-
-// findShared searches the datasets that are shared with the caller one by one, not through their namespace. It looks at
-// the first maxShares grants of each subject. The datasets include the caller's own datasets that are shared with a group of the caller.
-func findShared(ctx context.Context, q postgres.Querier, conditions []string, who auth.Principal) ([]found, error) {
-	kinds, ids := subjects(who.Subjects())
-
-	rows, err := q.Query(ctx, sqlFindShared, conditions, maxCandidates, kinds, ids, maxShares)
-	if err != nil {
-		return nil, err
-	}
-
-	return pgx.CollectRows(rows, scanFound)
-}
-
 const sqlRank = `
 	SELECT h.account_id, h.dataset_id, h.document @@ (SELECT $3::text::tsquery),
 		ARRAY(SELECT CASE WHEN h.document @@ w.a THEN 0 WHEN h.document @@ w.b THEN 1 WHEN h.document @@ w.c THEN 2
@@ -161,16 +140,16 @@ func columnsOf(list []entry) (accounts, datasets []uuid.UUID) {
 
 const sqlSelectSharedNamespaces = `
 	SELECT DISTINCT i.namespace_id FROM unnest($1::text[], $2::text[]) AS s (kind, id) CROSS JOIN LATERAL (
-		SELECT account_id, namespace_id, dataset_id FROM directory_grants
-		WHERE subject_kind = s.kind AND subject_id = s.id ORDER BY account_id, namespace_id, dataset_id LIMIT $3) i
-	WHERE i.dataset_id = $4 AND i.account_id <> $5`
+		SELECT account_id, namespace_id FROM directory_grants
+		WHERE subject_kind = s.kind AND subject_id = s.id AND dataset_id = '00000000-0000-0000-0000-000000000000'
+		ORDER BY account_id, namespace_id LIMIT $3) i
+	WHERE i.account_id <> $4`
 
-// selectSharedNamespaces returns the namespaces of other accounts that are shared with the caller as a whole, among
-// the caller's first shares.
+// selectSharedNamespaces returns the first namespaces of other accounts that are shared with the caller as a whole.
 func selectSharedNamespaces(ctx context.Context, q postgres.Querier, who auth.Principal) ([]uuid.UUID, error) {
 	kinds, ids := subjects(who.Subjects())
 
-	rows, err := q.Query(ctx, sqlSelectSharedNamespaces, kinds, ids, maxShares, uuid.Nil, who.Account)
+	rows, err := q.Query(ctx, sqlSelectSharedNamespaces, kinds, ids, maxShares, who.Account)
 	if err != nil {
 		return nil, err
 	}

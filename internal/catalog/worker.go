@@ -27,10 +27,15 @@ type Indexer struct {
 	Catalog Catalog
 }
 
-// Work continues until no stale documents are left or the next job is nearly due. Several workers may run at once.
+// Work continues until no stale documents and no new grants are left, or the next job is nearly due. Several workers may run at once.
 func (i *Indexer) Work(ctx context.Context, _ *river.Job[IndexArgs]) error {
 	for began := time.Now(); time.Since(began) < indexFor; {
-		if made, err := i.Catalog.indexStale(ctx); err != nil || made == 0 {
+		made, err := i.Catalog.indexStale(ctx)
+		if err == nil && made == 0 {
+			made, err = i.Catalog.indexShares(ctx)
+		}
+
+		if err != nil || made == 0 {
 			return err
 		}
 	}
