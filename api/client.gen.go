@@ -4393,6 +4393,9 @@ type SourceChange struct {
 	// Changed The next run also replaces files that changed before.
 	Changed *SourceChangedFiles `json:"changed,omitempty"`
 
+	// ConnectionID Another connection of the same kind, for a source of files. A file that has the same path and the same content identifier (ETag) there is not loaded again. CONFLICT while a run is in progress.
+	ConnectionID *openapi_types.UUID `json:"connectionId,omitempty"`
+
 	// Deleted The next run also removes the rows of files that were gone before.
 	Deleted *SourceDeletedFiles `json:"deleted,omitempty"`
 
@@ -7630,7 +7633,7 @@ type ClientInterface interface {
 	// Corresponds with GET /sources/{sourceId} (the `GetSource` operationId).
 	GetSource(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateSourceWithBody Pause or resume a source, or change its schedule
+	// UpdateSourceWithBody Change, pause or resume a source
 	//
 	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 	//
@@ -7639,7 +7642,7 @@ type ClientInterface interface {
 	// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
 	UpdateSourceWithBody(ctx context.Context, sourceID SourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateSource Pause or resume a source, or change its schedule
+	// UpdateSource Change, pause or resume a source
 	//
 	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 	//
@@ -11067,7 +11070,7 @@ func (c *Client) GetSource(ctx context.Context, sourceID SourceID, reqEditors ..
 	return c.Client.Do(req)
 }
 
-// UpdateSourceWithBody Pause or resume a source, or change its schedule
+// UpdateSourceWithBody Change, pause or resume a source
 //
 // `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 //
@@ -11086,7 +11089,7 @@ func (c *Client) UpdateSourceWithBody(ctx context.Context, sourceID SourceID, co
 	return c.Client.Do(req)
 }
 
-// UpdateSource Pause or resume a source, or change its schedule
+// UpdateSource Change, pause or resume a source
 //
 // `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 //
@@ -21559,7 +21562,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /sources/{sourceId} (the `GetSource` operationId).
 	GetSourceWithResponse(ctx context.Context, sourceID SourceID, reqEditors ...RequestEditorFn) (*GetSourceResponse, error)
 
-	// UpdateSourceWithBodyWithResponse Pause or resume a source, or change its schedule
+	// UpdateSourceWithBodyWithResponse Change, pause or resume a source
 	//
 	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 	//
@@ -21568,7 +21571,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /sources/{sourceId} (the `UpdateSource` operationId).
 	UpdateSourceWithBodyWithResponse(ctx context.Context, sourceID SourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSourceResponse, error)
 
-	// UpdateSourceWithResponse Pause or resume a source, or change its schedule
+	// UpdateSourceWithResponse Change, pause or resume a source
 	//
 	// `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 	//
@@ -32237,7 +32240,7 @@ func (c *ClientWithResponses) GetSourceWithResponse(ctx context.Context, sourceI
 	return ParseGetSourceResponse(rsp)
 }
 
-// UpdateSourceWithBodyWithResponse Pause or resume a source, or change its schedule
+// UpdateSourceWithBodyWithResponse Change, pause or resume a source
 //
 // `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 //
@@ -32252,7 +32255,7 @@ func (c *ClientWithResponses) UpdateSourceWithBodyWithResponse(ctx context.Conte
 	return ParseUpdateSourceResponse(rsp)
 }
 
-// UpdateSourceWithResponse Pause or resume a source, or change its schedule
+// UpdateSourceWithResponse Change, pause or resume a source
 //
 // `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
 //

@@ -316,7 +316,7 @@ type ServerInterface interface {
 	// GetSource Get a source
 	// (GET /sources/{sourceId})
 	GetSource(w http.ResponseWriter, r *http.Request, sourceID SourceID)
-	// UpdateSource Pause or resume a source, or change its schedule
+	// UpdateSource Change, pause or resume a source
 	// (PATCH /sources/{sourceId})
 	UpdateSource(w http.ResponseWriter, r *http.Request, sourceID SourceID)
 	// RunSource Load the new files of a source
@@ -11791,7 +11791,7 @@ type StrictServerInterface interface {
 	// GetSource Get a source
 	// (GET /sources/{sourceId})
 	GetSource(ctx context.Context, request GetSourceRequestObject) (GetSourceResponseObject, error)
-	// UpdateSource Pause or resume a source, or change its schedule
+	// UpdateSource Change, pause or resume a source
 	// (PATCH /sources/{sourceId})
 	UpdateSource(ctx context.Context, request UpdateSourceRequestObject) (UpdateSourceResponseObject, error)
 	// RunSource Load the new files of a source

@@ -87,6 +87,13 @@ func TestSourceApply(t *testing.T) {
 	require.Contains(t, bob.run("source", "apply", file), "Nothing differs.\n")
 	require.Contains(t, bob.run("source", "list"), "all")
 
+	// A source of files can have another connection, also one that the file makes.
+	moved := strings.ReplaceAll(text, "nightly", "later")
+	file = write("moved.yaml", strings.ReplaceAll(moved, "ada/shop", "shop"))
+	require.Contains(t, bob.run("source", "apply", "--secret-file", "later="+write("secret", secret+"\n"), file), "source all: changed\n  connection: nightly -> later\n")
+	require.Contains(t, bob.run("source", "apply", file), "Nothing differs.\n")
+	require.Equal(t, "Found no new file among in/*.csv.\n", bob.run("source", "run", "orders"))
+
 	// What cannot be changed, or is wrong, is told before anything is changed.
 	for content, code := range map[string]int{
 		"sources: [{name: all, connection: nightly, dataset: shop/all}, {name: orders, connection: nightly, dataset: shop/other}]": 6,

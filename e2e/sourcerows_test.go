@@ -315,4 +315,8 @@ func TestSourcePostgresCommands(t *testing.T) {
 	require.Contains(t, c.run("source", "show", "orders"), "public.orders")
 
 	require.Contains(t, c.run("source", "list"), "a query")
+
+	refused := c.try("source", "change", "orders", "--connection", "erp")
+	require.Equal(t, 7, refused.code)
+	require.Contains(t, refused.err, "connectionId")
 }

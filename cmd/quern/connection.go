@@ -30,13 +30,7 @@ func (p *program) connectionCommand() *cobra.Command {
 			return p.done("It works.")
 		}),
 		p.connectionFiles(), p.connectionRekey(), p.connectionShare(), p.connectionUnshare(), p.connectionShares(),
-		p.onConnection("delete", "Delete a connection with its secret", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
-			if _, err := api.Read[any](client.DeleteConnection(ctx, id)); err != nil {
-				return err
-			}
-
-			return p.done("Deleted the connection.")
-		}))
+		p.connectionDelete())
 }
 
 // onConnection returns a command on one connection, which is named by its name or its id.

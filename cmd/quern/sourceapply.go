@@ -179,7 +179,9 @@ func (a *application) check(file configuration) error {
 		}
 
 		fixed := slices.DeleteFunc(differ, func(d difference) bool {
-			return !slices.Contains([]string{"connection", "dataset", "postgresql", "iceberg"}, d.field)
+			hasFiles := wanted.Postgresql == nil && wanted.Iceberg == nil
+
+			return d.field == "connection" && hasFiles || !slices.Contains([]string{"connection", "dataset", "postgresql", "iceberg"}, d.field)
 		})
 		if len(fixed) > 0 {
 			return impossible("source", a.out.clean(wanted.Name), fixed)
@@ -357,7 +359,18 @@ func (a *application) source(ctx context.Context, wanted sourceEntry) error {
 		return err
 	}
 
-	if _, err := api.Read[api.Source](a.client.UpdateSource(ctx, found.ID, wanted.change(differ))); err != nil {
+	change := wanted.change(differ)
+
+	if slices.ContainsFunc(differ, func(d difference) bool { return d.field == "connection" }) {
+		connection := a.have.connection(wanted.Connection)
+		if connection == nil {
+			return errors.New("the connection is gone")
+		}
+
+		change.ConnectionID = &connection.ID
+	}
+
+	if _, err := api.Read[api.Source](a.client.UpdateSource(ctx, found.ID, change)); err != nil {
 		return err
 	}
 

@@ -43,12 +43,12 @@ func doubtCodes(accept []string) *[]api.DoubtCode {
 
 func (p *program) sourceChange() *cobra.Command {
 	var (
-		prefix, pattern string
-		paths           []string
-		policy          policyFlags
-		wish            uploadWish
-		texts           = map[string]*string{}
-		command         *cobra.Command
+		from, prefix, pattern string
+		paths                 []string
+		policy                policyFlags
+		wish                  uploadWish
+		texts                 = map[string]*string{}
+		command               *cobra.Command
 	)
 
 	command = p.onSource("change", "Change what a source loads from files, and how", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
@@ -71,23 +71,39 @@ func (p *program) sourceChange() *cobra.Command {
 			change.Paths = &paths
 		}
 
+		if from != "" {
+			connection, err := connectionNamed(ctx, client, from)
+			if err != nil {
+				return err
+			}
+
+			change.ConnectionID = &connection
+		}
+
 		if wish.options != (api.IngestionOptions{}) {
 			change.Options = &wish.options
 		}
 
 		if change == (api.SourceChange{}) {
-			return usageError{errors.New("nothing to change: give --changed, --deleted, --prefix, --pattern, --path, --accept or an option such as --delimiter"), "quern source change"}
+			return usageError{errors.New("nothing to change: give --connection, --changed, --deleted, --prefix, --pattern, --path, --accept or an option such as --delimiter"), "quern source change"}
 		}
 
-		if _, err := api.Read[api.Source](client.UpdateSource(ctx, id, change)); err != nil {
+		now, err := api.Read[api.Source](client.UpdateSource(ctx, id, change))
+		if err != nil {
 			return err
+		}
+
+		if now.Status == api.SourceStatusStopped {
+			return p.done("Changed the source. It is stopped: `quern source resume %s` lets it run again.", p.out.clean(now.Name))
 		}
 
 		return p.done("Changed the source. The next run uses it.")
 	})
 	command.Long = `Change what a source loads from files, and how. What is loaded stays: files that are no longer found are left alone, and other options and
-accepted doubts are for files that are loaded from now on. The options together take the place of those that the source had.`
+accepted doubts are for files that are loaded from now on. The options together take the place of those that the source had.
+With another connection of the same kind, files with the same path and ETag are known there and are not loaded again.`
 	flags := command.Flags()
+	flags.StringVar(&from, "connection", "", "name or id of another connection of the same kind; OWNER/NAME for one that is shared with you")
 	flags.StringVar(&prefix, "prefix", "", "only files whose paths begin with this; empty for all")
 	flags.StringVar(&pattern, "pattern", "*", "only files that match this, such as '*.csv'; * for all")
 	pathFlag(command, &paths)

@@ -89,7 +89,7 @@ func (h handlers) UpdateSource(ctx context.Context, request api.UpdateSourceRequ
 	}
 
 	change := source.Change{
-		Active: body.Active, Prefix: body.Prefix, Pattern: body.Pattern, Paths: body.Paths, Changed: (*source.Policy)(body.Changed), Deleted: (*source.Policy)(body.Deleted),
+		Active: body.Active, Connection: body.ConnectionID, Prefix: body.Prefix, Pattern: body.Pattern, Paths: body.Paths, Changed: (*source.Policy)(body.Changed), Deleted: (*source.Policy)(body.Deleted),
 	}
 	if body.Schedule != nil {
 		change.Schedule = new(readSchedule(*body.Schedule))

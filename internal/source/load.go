@@ -153,7 +153,7 @@ func (w *working) open(ctx context.Context) (done func(), err error) {
 // orConnectionGone returns a reason to stop for a connection that the account may not use.
 func orConnectionGone(err error) error {
 	if fault.Is(err, fault.NotFound) {
-		return stop(StopConnection, "The connection was deleted, or is no longer shared with you. If its owner shares it with you again (quern connection share), resume the source; otherwise delete the source and make another one.")
+		return stop(StopConnection, "The connection was deleted, or is no longer shared with you. If its owner shares it with you again (quern connection share), resume the source. A source of files can use another connection of the same kind (quern source change --connection); then resume it.")
 	}
 
 	return err

@@ -203,11 +203,7 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 	}
 
 	if err := s.checkKind(ctx, who, &want); err != nil {
-		if fault.Is(err, fault.NotFound) {
-			err = fault.New(fault.NotFound, "There is no connection with this id that you may use. GET /connections lists those that you may use.")
-		}
-
-		return Source{}, err
+		return Source{}, orNoConnection(err)
 	}
 
 	draft := Source{
@@ -240,6 +236,15 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 	}
 
 	return made, err
+}
+
+// orNoConnection returns the fault for a connection that the caller may not use.
+func orNoConnection(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.NotFound, "There is no connection with this id that you may use. GET /connections lists those that you may use.")
+	}
+
+	return err
 }
 
 func (s *Sources) createTx(ctx context.Context, tx postgres.Tx, who auth.Principal, draft Source) error {

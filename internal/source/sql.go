@@ -25,7 +25,7 @@ const (
 	sqlSelectSources = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlUpdateStatus  = `UPDATE sources SET status = $3, reason = $4, ingestion_id = $5, token_id = $6, reason_code = $7 WHERE account_id = $1 AND id = $2`
 	sqlUpdateFiles   = `
-		UPDATE sources SET prefix = $3, pattern = $4, options = $5, accept = $6, changed = $7, deleted = $8, paths = $9 WHERE account_id = $1 AND id = $2`
+		UPDATE sources SET prefix = $3, pattern = $4, options = $5, accept = $6, changed = $7, deleted = $8, paths = $9, connection_id = $10 WHERE account_id = $1 AND id = $2`
 	sqlStopSource = `
 		UPDATE sources SET status = 'stopped', reason = $3, ingestion_id = $4, reason_code = $5, slot_at = NULL, next_at = NULL
 		WHERE account_id = $1 AND id = $2 AND status = 'active'`
@@ -155,7 +155,7 @@ func updateStatus(ctx context.Context, tx pgx.Tx, s Source) error {
 // updateFiles changes what a source loads, and how.
 func updateFiles(ctx context.Context, tx pgx.Tx, s Source) error {
 	_, err := tx.Exec(ctx, sqlUpdateFiles, s.Account, s.ID, s.Prefix, s.Pattern, s.Options, append([]string{}, s.Accept...), s.Changed, s.Deleted,
-		append([]string{}, s.Paths...))
+		append([]string{}, s.Paths...), s.Connection)
 
 	return err
 }

@@ -32,8 +32,9 @@ const (
 		WHERE account_id = $1 AND source_id = $2 AND path = $3 AND session_id = $4 AND state = 'claimed'`
 	sqlUpdateState = `
 		UPDATE source_files SET state = $5 WHERE account_id = $1 AND source_id = $2 AND path = $3 AND ingestion_id = $4 AND state IN ('loading', 'failed', 'skipped')`
-	sqlRetryFailed = `UPDATE source_files SET etag = '', validator = '{}' WHERE account_id = $1 AND source_id = $2 AND state = 'failed'`
-	sqlNameRemoval = `
+	sqlRetryFailed      = `UPDATE source_files SET etag = '', validator = '{}' WHERE account_id = $1 AND source_id = $2 AND state = 'failed'`
+	sqlForgetValidators = `UPDATE source_files SET validator = '{}' WHERE account_id = $1 AND source_id = $2 AND validator <> '{}'`
+	sqlNameRemoval      = `
 		UPDATE source_files SET state = 'removing', owner_id = $4, dataset_id = $5, ingestion_id = $6, session_id = NULL, replaces = true
 		WHERE account_id = $1 AND source_id = $2 AND path = ANY($3) AND state <> 'loading'`
 	sqlSettleRemoval = `
@@ -205,6 +206,13 @@ func tellFiles(ctx context.Context, tx pgx.Tx, r Run, now findings) error {
 // retryFailed lets the next run load the files that could not be loaded, as if their content had changed.
 func retryFailed(ctx context.Context, tx pgx.Tx, s Source) error {
 	_, err := tx.Exec(ctx, sqlRetryFailed, s.Account, s.ID)
+
+	return err
+}
+
+// forgetValidators lets the next run compare the contents of files, because another server may mean something else by the same validators.
+func forgetValidators(ctx context.Context, tx pgx.Tx, s Source) error {
+	_, err := tx.Exec(ctx, sqlForgetValidators, s.Account, s.ID)
 
 	return err
 }

@@ -306,7 +306,22 @@ export const t = {
     deleteTitle: (name: string) => `Delete ${name}?`,
     deleted: (name: string) => `${name} is deleted`,
     deleteSource: 'The dataset keeps its rows. A new source of the same files loads all of them again.',
-    deleteConnection: 'The stored credentials are deleted too. Sources that use the connection stop.',
+    deleteConnection: (names: string[], attached: string[]) =>
+      [
+        'The stored credentials are deleted too. Sources that use the connection stop, also those of people with whom it is shared.',
+        names.length > 0 && `Yours are: ${names.join(', ')}.`,
+        attached.length > 0 && `Attached datasets that can no longer be read: ${attached.join(', ')}.`,
+      ]
+        .filter(Boolean)
+        .join(' '),
+    move: {
+      button: 'Change the connection',
+      title: (name: string) => `Connection of ${name}`,
+      label: 'Connection',
+      lead: 'Files that are the same there are not loaded again. A file that differs is a changed one, and a file that is not there is a deleted one.',
+      none: 'You have no other connection of this kind.',
+      done: (name: string) => `${name} uses the other connection from its next run on`,
+    },
     share: {
       button: 'Share',
       by: (owner: string) => `shared by ${owner}`,
@@ -324,7 +339,7 @@ export const t = {
       doubt: 'The dataset keeps its rows. When you have decided, resume the source.',
       file: 'The dataset keeps its rows. Retry the load or leave it out, then resume the source.',
       dataset: 'The dataset is gone, or you may no longer change it. Ask its owner, then resume the source, or delete the source.',
-      connection: 'The connection is deleted, or no longer shared with you. Ask its owner to share it and resume the source, or delete the source.',
+      connection: 'The connection is deleted, or no longer shared with you. Ask its owner to share it, or give a source of files another connection. Then resume the source.',
       credential: 'The sign-in or the token that the source acted for is no longer valid. If you resume the source, it acts for you.',
       gone: 'The dataset keeps its rows. Check the bucket or the server. When the files are back, resume the source.',
     },

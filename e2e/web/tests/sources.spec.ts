@@ -119,6 +119,26 @@ test('new files of a bucket are loaded, and a doubt stops the source until someb
   await fill(page, { 'Cron expression': '*/15 6-22 * * mon-fri' });
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(about(page)).toContainText('*/15 6-22 * * mon-fri (Europe/Vienna)');
+
+  // It can use another connection, where its files are known.
+  await page.getByRole('link', { name: 'Sources', exact: true }).first().click();
+  await page.getByRole('button', { name: 'Add a connection' }).click();
+  await connect(page, `${own}-other`);
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: `More for ${own}-bucket` }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await expect(page.getByRole('dialog')).toContainText('Yours are: orders.');
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('link', { name: 'orders', exact: true }).click();
+  await more.click();
+  await page.getByRole('menuitem', { name: 'Change the connection' }).click();
+  await expect(page.getByRole('dialog').getByLabel('Connection')).toContainText(`${own}-other`);
+  await accessible(page, 'another connection');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await expect(about(page)).toContainText(`${own}-other`);
+  await page.getByRole('button', { name: 'Run now' }).click();
+  await expect(runs(page)).toHaveCount(4);
+  await expect(runs(page).first()).toContainText('nothing new');
   await more.click();
   await page.getByRole('menuitem', { name: 'Pause' }).click();
   await expect(page.getByText('Paused', { exact: true })).toBeVisible();

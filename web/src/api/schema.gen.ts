@@ -3116,7 +3116,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Pause or resume a source, or change its schedule
+         * Change, pause or resume a source
          * @description `active: false` pauses it: a run in progress ends before its next file. `active: true` resumes a source that is paused or stopped, and the source acts for the token of this request. Resuming loads nothing by itself. `schedule` replaces the schedule, and `{}` removes it. What is absent stays. Slots that passed while the source was paused or stopped are left out.
          */
         patch: operations["updateSource"];
@@ -5754,6 +5754,11 @@ export interface components {
         SourceChange: {
             /** @description Whether the source may run. */
             active?: boolean | null;
+            /**
+             * Format: uuid
+             * @description Another connection of the same kind, for a source of files. A file that has the same path and the same content identifier (ETag) there is not loaded again. CONFLICT while a run is in progress.
+             */
+            connectionId?: string | null;
             /** @description The new schedule; `{}` removes the schedule. */
             schedule?: components["schemas"]["NewSchedule"] | null;
             /** @description Files that are no longer found are left alone: their rows stay, and no run tells about them. */

@@ -1779,6 +1779,7 @@ class NewPostgresRows(TypedDict):
 
 class SourceChange(TypedDict):
     active: NotRequired[bool | None]
+    connectionId: NotRequired[str | None]
     schedule: NotRequired[NewSchedule | None]
     prefix: NotRequired[str | None]
     pattern: NotRequired[str | None]

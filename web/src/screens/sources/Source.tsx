@@ -18,6 +18,7 @@ import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
 import { addressOf, connections, contentOf, going, nameOf, runs, type Source, source, type SourceRun } from './queries';
+import { Move } from './Move';
 import { Remove } from './Remove';
 import { choiceOf, scheduleOf, scheduleText } from './schedule';
 import { ScheduleFields } from './ScheduleFields';
@@ -69,7 +70,7 @@ const change = (id: string, body: { active?: boolean; schedule?: NonNullable<Ret
 function Actions({ source: of, onGone }: { source: Source; onGone: () => void }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [open, setOpen] = useState<'schedule' | 'delete'>();
+  const [open, setOpen] = useState<'schedule' | 'move' | 'delete'>();
   const set = useChange(of);
   const run = useMutation({
     mutationFn: () => take(api.POST('/sources/{sourceId}/run', { params: { path: { sourceId: of.id }, header: { 'Idempotency-Key': newKey() } } })),
@@ -93,6 +94,7 @@ function Actions({ source: of, onGone }: { source: Source; onGone: () => void })
         className={buttonClass('plain', 'px-2')}
         items={[
           { label: texts.schedule.change, onSelect: () => setOpen('schedule') },
+          ...(of.postgresql || of.iceberg ? [] : [{ label: texts.move.button, onSelect: () => setOpen('move') }]),
           { label: texts.pause, disabled: of.status !== 'active', onSelect: () => set.mutate({ active: false }, { onSuccess: () => say(texts.paused(of.name)) }) },
           'line',
           { label: texts.delete, danger: true, onSelect: () => setOpen('delete') },
@@ -102,6 +104,7 @@ function Actions({ source: of, onGone }: { source: Source; onGone: () => void })
       </Menu>
       {failed && <Failure error={failed} className="w-full" />}
       {open === 'schedule' && <Schedule source={of} onClose={() => setOpen(undefined)} />}
+      {open === 'move' && <Move source={of} onClose={() => setOpen(undefined)} />}
       {open === 'delete' && (
         <Remove
           name={of.name}

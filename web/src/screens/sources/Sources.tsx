@@ -142,6 +142,7 @@ function Line({ source }: { source: Source }) {
 function Connections({ onAdd }: { onAdd: () => void }) {
   const list = useInfiniteQuery(connections);
   const queries = useQueryClient();
+  const known = useInfiniteQuery(sources);
   const [rekeying, setRekeying] = useState<Connection>();
   const [deleting, setDeleting] = useState<Connection>();
   const [sharing, setSharing] = useState<Connection>();
@@ -153,6 +154,7 @@ function Connections({ onAdd }: { onAdd: () => void }) {
       if (!one.problem) say(texts.works(one.name));
     },
   });
+  const users = (known.data?.pages ?? []).flatMap((page) => page.data).filter((one) => one.connectionId === deleting?.id);
   if (list.isError) return <Failure what={texts.failed.connections} error={list.error} onRetry={() => void list.refetch()} />;
   if (all.length === 0) return null;
   return (
@@ -213,7 +215,10 @@ function Connections({ onAdd }: { onAdd: () => void }) {
       {deleting && (
         <Remove
           name={deleting.name}
-          text={texts.deleteConnection}
+          text={texts.deleteConnection(
+            users.map((one) => one.name),
+            users.filter((one) => one.iceberg).map((one) => `${one.namespace}/${one.datasetName}`),
+          )}
           remove={() => take(api.DELETE('/connections/{connectionId}', { params: { path: { connectionId: deleting.id } } }))}
           onClose={() => setDeleting(undefined)}
           onRemoved={() => setDeleting(undefined)}
