@@ -448,34 +448,3 @@ func sourcesOnce(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "stopped", run.Status)
 	require.Contains(t, run.Reason, "The dataset was deleted")
 }
-
-func sourcesRefused(t *testing.T, s *service, key *signer) {
-	t.Helper()
-
-	bearer := key.token("refused")
-	connection := s.connect(t, bearer, "c", newBucket(t))
-
-	for body, status := range map[string]int{
-		`{"name": "s", "connectionId": %q, "namespace": "n", "datasetName": "d", "pattern": "["}`:                       http.StatusUnprocessableEntity,
-		`{"name": "s", "connectionId": %q, "namespace": "n", "datasetName": "d", "accept": ["no such doubt"]}`:          http.StatusUnprocessableEntity,
-		`{"name": "s", "connectionId": %q, "username": "nobody-at-all", "namespace": "n", "datasetName": "d"}`:          http.StatusNotFound,
-		`{"name": "s", "connectionId": %q, "namespace": "n", "datasetName": "d", "options": {"delimiter": "too long"}}`: http.StatusUnprocessableEntity,
-	} {
-		answer := call(t, http.MethodPost, s.url+"/sources", bearer, fmt.Sprintf(body, connection))
-		require.Equal(t, status, answer.status, answer.body)
-	}
-
-	body := fmt.Sprintf(`{"name": "s", "connectionId": %q, "namespace": "n", "datasetName": "d", "options": {"delimiter": ";"}}`, connection)
-	require.Equal(t, http.StatusCreated, call(t, http.MethodPost, s.url+"/sources", bearer, body).status)
-
-	answer := call(t, http.MethodPost, s.url+"/sources", bearer, strings.Replace(body, `"s"`, `"S"`, 1))
-	require.Equal(t, http.StatusConflict, answer.status, answer.body)
-
-	var page struct{ Data []sourced }
-
-	answer = call(t, http.MethodGet, s.url+"/sources", bearer, "")
-	answer.json(t, &page)
-	require.Len(t, page.Data, 1)
-	require.Contains(t, answer.body, `"options":{"delimiter":";"}`)
-	require.True(t, slices.ContainsFunc(page.Data, func(one sourced) bool { return one.Name == "s" && one.Username == "refused" }))
-}

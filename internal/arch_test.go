@@ -156,7 +156,7 @@ func systems() map[string][]string {
 		"github.com/santhosh-tekuri/jsonschema/v6": {"internal/llm"},
 		"golang.org/x/sync":                        {"internal/agent", "internal/auth", "internal/backup", "internal/blob", "internal/lake", "internal/query", "internal/upload", "bench", "e2e/runner", "eval"},
 		"golang.org/x/sys":                         {"internal/sandbox"},
-		"golang.org/x/text":                        {"internal/engine/duckdb", "internal/lexicon", "eval", "cmd/quern"},
+		"golang.org/x/text":                        {"internal/engine", "internal/engine/duckdb", "internal/lexicon", "eval", "cmd/quern"},
 		"github.com/klauspost/compress":            {"internal/engine/duckdb", "internal/server"},
 		"github.com/klippa-app/go-pdfium":          {"internal/engine/document"},
 		"github.com/tetratelabs/wazero":            {"internal/engine/document"},

@@ -58,6 +58,12 @@ func (c Change) apply(to *Source) error {
 	to.Prefix, to.Pattern, to.Options = or(c.Prefix, to.Prefix), or(c.Pattern, to.Pattern), or(c.Options, to.Options)
 	to.Changed, to.Deleted, to.Accept = or(c.Changed, to.Changed), or(c.Deleted, to.Deleted), or(c.Accept, to.Accept)
 
+	if c.Options != nil {
+		if err := checkOptions(*c.Options); err != nil {
+			return err
+		}
+	}
+
 	return checkPattern(to.Pattern)
 }
 

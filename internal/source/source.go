@@ -183,6 +183,15 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
+// checkOptions returns ValidationFailed for an option with which no file can be read.
+func checkOptions(o ingest.Options) error {
+	if found := o.Check(); found != nil {
+		return fault.Invalid("options."+found.Option, found.Problem)
+	}
+
+	return nil
+}
+
 // Create makes a source. It loads nothing until it is run, or until its first slot.
 //
 // Faults: Forbidden, NotFound for a dataset or a connection that the caller cannot use, ValidationFailed, Conflict for a name that is in use, LimitExceeded.
@@ -198,7 +207,7 @@ func (s *Sources) Create(ctx context.Context, who auth.Principal, want Want) (ma
 	want.At.Username = who.NameOf(want.At.Username)
 	want.Changed, want.Deleted = cmp.Or(want.Changed, Keep), cmp.Or(want.Deleted, Keep)
 
-	if err := want.Schedule.check(); err != nil {
+	if err := cmp.Or(want.Schedule.check(), checkOptions(want.Options)); err != nil {
 		return Source{}, err
 	}
 

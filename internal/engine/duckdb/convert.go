@@ -20,7 +20,7 @@ import (
 func (c *column) parserFor(kind string, options engine.Options) parser {
 	isText := c.native == "" && (!c.isJSON || c.kind == engine.Varchar)
 	known := c.parser.pattern != ""
-	general, _ := plain(kind)
+	general := plain(kind)
 
 	switch _, _, isDecimal := engine.DecimalOf(kind); {
 	case c.kind == kind && known:
@@ -38,7 +38,7 @@ func (c *column) parserFor(kind string, options engine.Options) parser {
 			return given.as(kind)
 		}
 	case isDecimal || kind == engine.Double || kind == engine.Bigint:
-		decimal, thousands := signs(options)
+		decimal, thousands := options.Signs()
 		if c.parser.decimal != "" {
 			decimal, thousands = c.parser.decimal, c.parser.thousands
 		}

@@ -60,7 +60,7 @@ func candidates(options engine.Options) ([]candidate, error) {
 	}
 
 	if options.Decimal != "" || (options.Thousands != nil && *options.Thousands != "") {
-		decimal, thousands := signs(options)
+		decimal, thousands := options.Signs()
 
 		// Integers and dates do not depend on the options. Other numbers are parsed with the signs of the options.
 		first = append(first, list[0], list[1], candidate{parser: numbers(engine.Double, decimal, thousands)})
@@ -72,19 +72,6 @@ func candidates(options engine.Options) ([]candidate, error) {
 	}
 
 	return compiled(append(first, list...)), nil
-}
-
-// signs returns the decimal and thousands signs of the options.
-func signs(options engine.Options) (decimal, thousands string) {
-	if decimal = options.Decimal; decimal == "" {
-		decimal = "."
-	}
-
-	if options.Thousands != nil {
-		thousands = *options.Thousands
-	}
-
-	return decimal, thousands
 }
 
 // findTypes sets the type of every column of texts. data is the start of the records.

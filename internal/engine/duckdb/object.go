@@ -165,7 +165,7 @@ func jsonKind(types []string) string {
 // findJSONTypes refines the types of columns. A JSON string can be a date or timestamp in ISO form, and otherwise stays
 // text. A number may be too large for the type of its column.
 func (p *program) findJSONTypes(s *source) error {
-	double, _ := plain(engine.Double)
+	double := plain(engine.Double)
 	finite := read(engine.Double, `(?s).*`, func(t string) string {
 		return `CASE WHEN ` + double.fits(t) + ` THEN ` + double.value(t) + ` ELSE 0 END`
 	})

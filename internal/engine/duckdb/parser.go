@@ -200,46 +200,34 @@ func numbers(kind, decimal, thousands string) parser {
 
 // dated returns the parser for the option dateFormat.
 func dated(format string) (parser, error) {
+	type form struct{ parse, pattern string }
+
 	var (
 		pattern, parse strings.Builder
 		kind           = engine.Date
-		tokens         = []struct{ token, parse, pattern string }{
-			{"yyyy", "%Y", `[0-9]{4}`},
-			{"yy", "%y", `[0-9]{2}`},
-			{"mm", "%m", `[0-9]{2}`},
-			{"m", "%m", `[0-9]{1,2}`},
-			{"dd", "%d", `[0-9]{2}`},
-			{"d", "%d", `[0-9]{1,2}`},
-			{"HH", "%H", `[0-9]{2}`},
-			{"MM", "%M", `[0-9]{2}`},
-			{"SS", "%S", `[0-9]{2}`},
+		forms          = map[string]form{
+			"yyyy": {"%Y", `[0-9]{4}`}, "yy": {"%y", `[0-9]{2}`}, "mm": {"%m", `[0-9]{2}`}, "m": {"%m", `[0-9]{1,2}`}, "dd": {"%d", `[0-9]{2}`}, "d": {"%d", `[0-9]{1,2}`},
+			"HH": {"%H", `[0-9]{2}`}, "MM": {"%M", `[0-9]{2}`}, "SS": {"%S", `[0-9]{2}`},
 		}
 	)
 
-next:
-	for rest := format; rest != ""; {
-		for _, t := range tokens {
-			if strings.HasPrefix(rest, t.token) {
-				parse.WriteString(t.parse)
-				pattern.WriteString(t.pattern)
+	tokens, problem := engine.DateTokens(format)
+	if problem != "" {
+		return parser{}, &failure{code: engine.InvalidOptions, message: "dateFormat: " + problem + "."}
+	}
 
-				if t.token == "HH" {
-					kind = engine.Timestamp
-				}
-
-				rest = rest[len(t.token):]
-
-				continue next
-			}
+	for _, token := range tokens {
+		is, isToken := forms[token]
+		if !isToken {
+			is = form{token, regexp.QuoteMeta(token)}
 		}
 
-		if c := rest[0]; c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' && c != 'T' || c >= '0' && c <= '9' || c == '%' || c < ' ' || c > '~' {
-			return parser{}, &failure{code: engine.InvalidOptions, message: fmt.Sprintf("dateFormat: %q is not supported. Use yyyy, yy, mm, m, dd, d, HH, MM and SS with separators between them.", rest[:1])}
+		if token == "HH" {
+			kind = engine.Timestamp
 		}
 
-		parse.WriteByte(rest[0])
-		pattern.WriteString(regexp.QuoteMeta(rest[:1]))
-		rest = rest[1:]
+		parse.WriteString(is.parse)
+		pattern.WriteString(is.pattern)
 	}
 
 	return read(kind, pattern.String(), parsed(parse.String(), sqlType(kind))), nil
@@ -280,29 +268,29 @@ func (r parser) matches(t string) string {
 
 // plain returns the default parser of a type. It is used for a column that already has the type, or whose type an
 // option sets.
-func plain(kind string) (parser, bool) {
+func plain(kind string) parser {
 	switch kind {
 	case engine.Boolean:
-		return booleans(), true
+		return booleans()
 	case engine.Bigint:
-		return read(engine.Bigint, `-?(?:0|[1-9][0-9]{0,18})`, as("BIGINT")).usually(givenBack), true
+		return read(engine.Bigint, `-?(?:0|[1-9][0-9]{0,18})`, as("BIGINT")).usually(givenBack)
 	case engine.Double:
 		return read(engine.Double, `-?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?|NaN|-?Infinity`, func(t string) string {
 			return `CASE WHEN ` + t + ` IN ('NaN', 'Infinity', '-Infinity') THEN TRY_CAST(` + t + ` AS DOUBLE) ELSE ` + finite(t) + ` END`
-		}).usually(plainNumber), true
+		}).usually(plainNumber)
 	case engine.Date:
-		return isoDates(), true
+		return isoDates()
 	case engine.Timestamp:
-		return timestamps(), true
+		return timestamps()
 	case engine.Time:
-		return times(), true
+		return times()
 	case engine.JSON:
-		return read(engine.JSON, `(?s).*`, func(t string) string { return `CAST(TRY_CAST(` + t + ` AS JSON) AS VARCHAR)` }), true
+		return read(engine.JSON, `(?s).*`, func(t string) string { return `CAST(TRY_CAST(` + t + ` AS JSON) AS VARCHAR)` })
 	}
 
 	if _, scale, ok := engine.DecimalOf(kind); ok {
-		return read(kind, `-?[0-9]*(?:\.[0-9]{0,`+strconv.Itoa(scale)+`}0*)?|`+scientific, exactly(kind, scale)), true
+		return read(kind, `-?[0-9]*(?:\.[0-9]{0,`+strconv.Itoa(scale)+`}0*)?|`+scientific, exactly(kind, scale))
 	}
 
-	return parser{}, false
+	return parser{}
 }

@@ -59,11 +59,6 @@ func (p *program) describe(s engine.Source) (*source, error) {
 	found.doubts = append(file.doubts(), found.doubts...)
 
 	for forced, kind := range p.options.Types {
-		if !isType(kind) {
-			return nil, &failure{code: engine.InvalidOptions, message: fmt.Sprintf(
-				"types: %q is not a type. Use boolean, bigint, double, decimal(p,s), date, timestamp, time, varchar or json.", kind)}
-		}
-
 		i := slices.IndexFunc(found.columns, func(c column) bool { return strings.EqualFold(c.name, forced) })
 		if i < 0 {
 			return nil, &failure{code: engine.InvalidOptions, message: fmt.Sprintf("types: the file has no column %q.", forced)}

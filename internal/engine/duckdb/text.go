@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/engine/document"
@@ -59,29 +58,13 @@ func (d dialect) relation(file plainFile, columns int, rejects string) string {
 		path(file.path), text(d.delimiter), text(d.quote), text(d.quote), d.header, d.skip, strings.Join(names, ", "), !d.oneByOne, d.sizes(file), errors)
 }
 
-// checkOptions rejects delimiters, quotes and decimal or thousands separators with which text cannot be parsed.
+// checkOptions rejects options with which no file can be read.
 func checkOptions(o engine.Options) error {
-	number := func(sign string) bool { return strings.ContainsAny(sign, "0123456789-") }
-
-	quote := `"`
-	if o.Quote != nil {
-		quote = *o.Quote
+	if found := o.Check(); found != nil {
+		return &failure{code: engine.InvalidOptions, message: found.Option + ": " + found.Problem + "."}
 	}
 
-	decimal, thousands := signs(o)
-
-	switch {
-	case len(o.Delimiter) > 4 || strings.ContainsAny(o.Delimiter, "\r\n\x00") || (quote != "" && strings.Contains(o.Delimiter, quote)):
-		return &failure{code: engine.InvalidOptions, message: "delimiter: must be at most four bytes, without line ends and without the quote."}
-	case len(quote) > 1 || strings.ContainsAny(quote, "\r\n\x00"):
-		return &failure{code: engine.InvalidOptions, message: "quote: must be one byte, or empty for none."}
-	case o.SkipRows < 0:
-		return &failure{code: engine.InvalidOptions, message: "skipRows: must not be less than 0."}
-	case number(decimal) || number(thousands) || decimal == thousands || !utf8.ValidString(decimal) || !utf8.ValidString(thousands):
-		return &failure{code: engine.InvalidOptions, message: "decimal, thousands: must be two different signs that are not digits."}
-	default:
-		return nil
-	}
+	return nil
 }
 
 // describeText detects the dialect, the names and the types of delimited text. It checks the bytes of the whole file in

@@ -294,10 +294,9 @@ func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, name strin
 		return nil, "utf-8", nil
 	}
 
-	// The registry contains latin1 but not latin-1.
-	named, err := htmlindex.Get(strings.Replace(strings.ToLower(strings.TrimSpace(label)), "latin-", "latin", 1))
-	if err != nil {
-		return nil, "", &failure{code: engine.InvalidOptions, message: fmt.Sprintf("encoding: %q is not known. Try utf-8, utf-16, latin-1 or windows-1252.", label)}
+	named, problem := engine.EncodingOf(label)
+	if problem != "" {
+		return nil, "", &failure{code: engine.InvalidOptions, message: "encoding: " + problem + "."}
 	}
 
 	name, err = htmlindex.Name(named)
