@@ -172,6 +172,36 @@ func sourcesOptions(t *testing.T, s *service, key *signer) {
 	run := o.refresh()
 	require.Equal(t, []int64{1, 2, 0}, []int64{run.Files, run.Rows, run.FilesLeftOut})
 	o.requireModel()
+	wrongDelimiter(t, newSource(t, s, "divider", key.token("divider"), `, "prefix": "in/", "options": {"delimiter": ","}`))
+}
+
+// wrongDelimiter loads files whose lines the delimiter of the source does not divide.
+func wrongDelimiter(t *testing.T, o *sourceOf) {
+	t.Helper()
+
+	for i := range 2 {
+		o.there.put(fmt.Sprintf("in/%d.csv", i), fmt.Sprintf("id;city\n%d;Graz\n%d;Linz\n", 2*i, 2*i+1))
+	}
+
+	o.there.put("in/notes.csv", "comment\nfine\ncheap; and good\n") // one column
+
+	run := o.refresh()
+	require.Equal(t, "stopped", run.Status)
+
+	waiting := o.call(http.MethodGet, "/ingestions/"+run.IngestionID, "").body
+	require.Contains(t, waiting, `"code":"notATable"`)
+	require.Contains(t, waiting, `"option":"delimiter","suggestions":[";"]`)
+
+	// With the right options the same file is read again.
+	o.change(`{"options": {"delimiter": ";"}, "pattern": "?.csv"}`)
+	o.set(true)
+
+	run = o.refresh()
+	require.Equal(t, "completed", run.Status, run.Reason)
+	require.Equal(t, []int64{2, 4, 0}, []int64{run.Files, run.Rows, run.FilesLeftOut})
+	require.Equal(t, []string{"id", "city"}, o.describe().ColumnNames)
+	require.Empty(t, o.get().OpenFiles)
+	require.Zero(t, o.refresh().Files)
 }
 
 // sourcesCorrected corrects files about which somebody would have to decide.

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/google/uuid"
@@ -25,3 +26,6 @@ func (g *Ingest) Supersede(ctx context.Context, account, dataset, id uuid.UUID) 
 
 // IsSuperseded reports whether another ingestion loads the rows.
 func (i Ingestion) IsSuperseded() bool { return i.Epoch == superseded }
+
+// HasOptions reports whether the files are read with these options.
+func (i Ingestion) HasOptions(o Options) bool { return bytes.Equal(asJSON(i.Options), asJSON(o)) }

@@ -178,7 +178,8 @@ func (s *Sources) Runs(ctx context.Context, who auth.Principal, id, before uuid.
 type stopError struct {
 	Stop
 
-	path string // of the file that somebody must decide about; empty for other reasons
+	path       string // of the file that somebody must decide about; empty for other reasons
+	isOutdated bool   // the file was read with other options than the source has now
 }
 
 func (e stopError) Error() string { return e.Reason }

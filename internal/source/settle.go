@@ -68,8 +68,8 @@ func (w *working) settleOldest(ctx context.Context) error {
 }
 
 // stopFor returns why this file stops the source. It does not repeat the message of the ingestion: whoever reads it may have lost the right on the dataset.
-func (w *working) stopFor(f file, code StopCode) error {
-	stopped := stopError{Stop: Stop{Code: code, Ingestion: f.ingestion}, path: f.path}
+func (w *working) stopFor(f file, code StopCode, of ingest.Ingestion) error {
+	stopped := stopError{Stop: Stop{Code: code, Ingestion: f.ingestion}, path: f.path, isOutdated: !of.HasOptions(w.source.Options)}
 	stopped.Reason = reasonFor([]stopError{stopped})
 	w.stops = append(w.stops, stopped)
 
@@ -149,8 +149,8 @@ func (w *working) together(why stopError) stopError {
 // mayReplace reports whether another content of a file that is not loaded may take its place: no rows of an earlier content are in the dataset, or they may be replaced.
 func (w *working) mayReplace(f file) bool { return w.source.Changed == Replace || !f.replaces }
 
-// corrected gives up the ingestions that somebody must decide about if the file has another content now, which takes their place. It returns the files after this, and the reason
-// to stop if others are left.
+// corrected gives up the ingestions that somebody must decide about if the file has another content now, or the source other options. The file is then loaded as it is now. It
+// returns the files after this, and the reason to stop if others are left.
 func (w *working) corrected(ctx context.Context, known map[string]file, listed []object) (map[string]file, error) {
 	stops := w.stops
 	w.stops = nil
@@ -159,7 +159,7 @@ func (w *working) corrected(ctx context.Context, known map[string]file, listed [
 		f := known[stopped.path]
 
 		at, isListed := slices.BinarySearchFunc(listed, f.path, func(o object, path string) int { return strings.Compare(o.Key, path) })
-		if !isListed || listed[at].Size == 0 || listed[at].ETag == f.etag || !w.mayReplace(f) {
+		if !isListed || listed[at].Size == 0 || listed[at].ETag == f.etag && !stopped.isOutdated || !w.mayReplace(f) {
 			w.stops = append(w.stops, stopped)
 
 			continue
@@ -181,7 +181,7 @@ func (w *working) corrected(ctx context.Context, known map[string]file, listed [
 	return w.known(ctx)
 }
 
-// supersede gives up the ingestion of an earlier content of a file. It is recorded as a failed one, whose file is loaded again.
+// supersede gives up the ingestion of a file. It is recorded as a failed one, whose file is loaded again.
 func (w *working) supersede(ctx context.Context, f file) error {
 	isOver, err := w.Ingest.Supersede(ctx, f.owner, f.dataset, f.ingestion)
 	if err != nil {
@@ -192,8 +192,6 @@ func (w *working) supersede(ctx context.Context, f file) error {
 		return w.wait(ctx, f)
 	}
 
-	f.state = fileFailed
-
 	return w.record(ctx, func(tx postgres.Tx) error {
 		entry := w.who.Audit(f.owner, w.now(), "ingestion.cancel", w.dataset.Audit())
 		entry.Detail = f.ingestion.String()
@@ -202,7 +200,7 @@ func (w *working) supersede(ctx context.Context, f file) error {
 			return err
 		}
 
-		return updateState(ctx, tx, w.source, f)
+		return forgetContent(ctx, tx, w.source, f)
 	})
 }
 
@@ -241,10 +239,11 @@ func (w *working) wait(ctx context.Context, f file) error {
 
 		return w.settled(ctx, func(tx postgres.Tx) error { return loadedFile(ctx, tx, w.run, f, found) })
 	case ingest.Cancelled:
-		f.state = fileSkipped
-		if found.IsSuperseded() { // another content takes its place, and an attempt ended before this was recorded
-			f.state = fileFailed
+		if found.IsSuperseded() { // an attempt ended before this was recorded
+			return w.settled(ctx, func(tx postgres.Tx) error { return forgetContent(ctx, tx, w.source, f) })
 		}
+
+		f.state = fileSkipped
 
 		return w.settled(ctx, func(tx postgres.Tx) error { return updateState(ctx, tx, w.source, f) })
 	case ingest.Failed:
@@ -253,9 +252,9 @@ func (w *working) wait(ctx context.Context, f file) error {
 			return err
 		}
 
-		return w.stopFor(f, StopFile)
+		return w.stopFor(f, StopFile, found)
 	default:
-		return w.stopFor(f, StopDoubt)
+		return w.stopFor(f, StopDoubt, found)
 	}
 }
 

@@ -32,6 +32,9 @@ const (
 		WHERE account_id = $1 AND source_id = $2 AND path = $3 AND session_id = $4 AND state = 'claimed'`
 	sqlUpdateState = `
 		UPDATE source_files SET state = $5 WHERE account_id = $1 AND source_id = $2 AND path = $3 AND ingestion_id = $4 AND state IN ('loading', 'failed', 'skipped')`
+	sqlForgetContent = `
+		UPDATE source_files SET state = 'failed', etag = '', validator = '{}'
+		WHERE account_id = $1 AND source_id = $2 AND path = $3 AND ingestion_id = $4 AND state IN ('loading', 'failed', 'skipped')`
 	sqlRetryFailed      = `UPDATE source_files SET etag = '', validator = '{}' WHERE account_id = $1 AND source_id = $2 AND state = 'failed'`
 	sqlForgetValidators = `UPDATE source_files SET validator = '{}' WHERE account_id = $1 AND source_id = $2 AND validator <> '{}'`
 	sqlNameRemoval      = `
@@ -166,6 +169,11 @@ func nameIngestion(ctx context.Context, tx pgx.Tx, s Source, f file) error {
 
 func updateState(ctx context.Context, tx pgx.Tx, s Source, f file) error {
 	return exactlyOne(ctx, tx, sqlUpdateState, s.Account, s.ID, f.path, f.ingestion, f.state)
+}
+
+// forgetContent records that the ingestion of a file was given up. The next content of the file is loaded, also if it is the same.
+func forgetContent(ctx context.Context, tx pgx.Tx, s Source, f file) error {
+	return exactlyOne(ctx, tx, sqlForgetContent, s.Account, s.ID, f.path, f.ingestion)
 }
 
 // loadedFile records that a file is loaded, and counts it for the run.

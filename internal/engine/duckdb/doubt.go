@@ -94,6 +94,67 @@ func (s *source) doubtTotals(seen survey) {
 	s.doubts = append(s.doubts, engine.Doubt{Message: message})
 }
 
+// doubtDelimiter adds a doubt about a file that has one column with the delimiter that an option specifies, and several with another one.
+func (s *source) doubtDelimiter(data []byte) {
+	sign := s.dialect.divider(data)
+	if sign == "" {
+		return
+	}
+
+	s.doubts = append(s.doubts, engine.Doubt{
+		Option: "delimiter", Code: engine.NotATable, Suggestions: []string{sign},
+		Message: fmt.Sprintf("With the delimiter %q the file has one column. With %q its first lines all have the same number of columns. Give this delimiter, or accept the doubt if it is one column.",
+			s.dialect.delimiter, sign),
+	})
+}
+
+// divider returns the delimiter that divides all of the first records into the same number of cells, although that of the dialect divides none. It returns an empty
+// text if there is none, or if the signs may be part of texts or numbers: a blank follows them everywhere, or the first record with a comma does not look like names.
+func (d dialect) divider(data []byte) string {
+	for range d.skip {
+		line, _ := firstLine(data)
+		data = data[len(line):]
+	}
+
+	for _, sign := range delimiters {
+		other := string(sign)
+		first, _, _ := splitRecord(data, other, d.quote)
+
+		if other != d.delimiter && len(first) > 1 && (other != "," || isHeader(first)) && isEven(data, other, d.quote) {
+			return other
+		}
+	}
+
+	return ""
+}
+
+// isEven reports whether a delimiter divides all of the first records into the same number of cells, of which at least one does not begin with a blank.
+func isEven(data []byte, delimiter, quote string) bool {
+	records, width, isTight := 0, 0, false
+
+	for len(data) > 0 && records < steadyRecords {
+		cells, rest, whole := splitRecord(data, delimiter, quote)
+		data = rest
+
+		switch {
+		case len(cells) == 1 && strings.TrimSpace(cells[0]) == "":
+			continue
+		case records == 0:
+			width = len(cells)
+		case len(cells) != width:
+			return !whole && records >= evenRecords && isTight // the sample may end here
+		}
+
+		records++
+		isTight = isTight || slices.ContainsFunc(cells[1:], func(cell string) bool { return !strings.HasPrefix(cell, " ") })
+	}
+
+	return records >= evenRecords && isTight
+}
+
+// evenRecords is the smallest number of records that show a delimiter.
+const evenRecords = 2
+
 const (
 	titleLines = 20 // maximum
 	titleProof = 3  // consecutive records with the same number of cells

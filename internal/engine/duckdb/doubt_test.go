@@ -23,6 +23,34 @@ func TestSteadier(t *testing.T) {
 	}
 }
 
+// TestDivider checks when one column is taken for several.
+func TestDivider(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]string{
+		"id;city\n1;Graz\n2;Linz\n":                        ";",
+		"id;city\n1;Graz\n2;Li":                            ";", // the sample ends in a record
+		"id|city\n\n1|Graz\n":                              "|",
+		"1\tGraz\n2\tLinz\n":                               "\t", // no header
+		"id;\"a\nb\"\n1;\"c;d\"\n":                         ";",
+		"city\nGraz\nLinz\n":                               "",
+		"comment\ngood\nfine, and cheap\nnice, big, new\n": "", // commas in some of the texts
+		"comment\nfine, and cheap\nnice, and new\n":        "",
+		"Doe, Jane\nRoe, Rick\n":                           "", // a blank follows each comma
+		"Last; First\nDoe; Jane\n":                         "",
+		"1,5\n2,7\n3,9\n":                                  "", // decimal commas
+		"total\n1,5\n2,7\n":                                "",
+		"id;city\n":                                        "", // a header alone shows nothing
+		"id;city\n1;Graz\n2;Linz;x\n":                      "",
+		"2026-11-15 10:11:12,345\n2026-11-15 10:11:13,1\n": "",
+		"": "",
+	} {
+		require.Equal(t, want, dialect{delimiter: "^", quote: `"`}.divider([]byte(text)), text)
+	}
+
+	require.Equal(t, ",", dialect{delimiter: ";", quote: `"`, skip: 1}.divider([]byte("Report\nid,city\n1,Graz\n")))
+}
+
 func TestTitles(t *testing.T) {
 	t.Parallel()
 

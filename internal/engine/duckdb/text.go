@@ -168,6 +168,10 @@ func (p *program) describeRecords(s *source) (err error) {
 
 	s.doubts = append(above, s.doubts...)
 
+	if d.single && p.options.Delimiter != "" && s.file.sheet == nil && s.file.paper == nil {
+		s.doubtDelimiter(data)
+	}
+
 	return p.survey(s, d)
 }
 
