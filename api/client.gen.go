@@ -3637,9 +3637,12 @@ type NoticeData struct {
 	RowsSetAside *int64              `json:"rowsSetAside,omitempty"`
 	RunID        *openapi_types.UUID `json:"runId,omitempty"`
 	SnapshotID   *openapi_types.UUID `json:"snapshotId,omitempty"`
-	SourceID     *openapi_types.UUID `json:"sourceId,omitempty"`
 
-	// Username Owner of the dataset, the namespace, the source or the connection; of a run, of the namespace that was asked about.
+	// Source Name of the source.
+	Source   *string             `json:"source,omitempty"`
+	SourceID *openapi_types.UUID `json:"sourceId,omitempty"`
+
+	// Username Owner of the dataset, the namespace or the connection; of a run, of the namespace that was asked about; of a source, of its dataset.
 	Username   *string             `json:"username,omitempty"`
 	VerifiedID *openapi_types.UUID `json:"verifiedId,omitempty"`
 	WebhookID  *openapi_types.UUID `json:"webhookId,omitempty"`

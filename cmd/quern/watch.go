@@ -144,7 +144,10 @@ func noticeText(d api.NoticeData) string {
 		add("run %s", *d.RunID)
 	}
 
-	if d.SourceID != nil {
+	switch {
+	case d.Source != nil:
+		add("source %s", *d.Source)
+	case d.SourceID != nil: // an event of an earlier version
 		add("source %s", *d.SourceID)
 	}
 

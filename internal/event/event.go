@@ -119,6 +119,7 @@ type Data struct {
 	Agent          string     `json:"agent,omitempty"`
 	WebhookID      *uuid.UUID `json:"webhookId,omitempty"`
 	SourceID       *uuid.UUID `json:"sourceId,omitempty"`
+	Source         string     `json:"source,omitempty"`     // its name
 	Connection     string     `json:"connection,omitempty"` // its name
 	ConnectionID   *uuid.UUID `json:"connectionId,omitempty"`
 }

@@ -279,7 +279,7 @@ func (w *working) stopTx(ctx context.Context, tx postgres.Tx, why Stop, now time
 		return err
 	}
 
-	data := event.Data{SourceID: &w.source.ID, IngestionID: optional(why.Ingestion), Code: string(why.Code)}
+	data := event.Data{IngestionID: optional(why.Ingestion), Code: string(why.Code)}
 	if err := w.tellTx(ctx, tx, event.SourceStopped, data, now); err != nil {
 		return err
 	}
@@ -294,11 +294,13 @@ func (w *working) tellFailedTx(ctx context.Context, tx postgres.Tx, now time.Tim
 		return err
 	}
 
-	return w.tellTx(ctx, tx, event.SourceFailed, event.Data{SourceID: &w.source.ID}, now)
+	return w.tellTx(ctx, tx, event.SourceFailed, event.Data{}, now)
 }
 
 func (w *working) tellTx(ctx context.Context, tx postgres.Tx, kind event.Type, data event.Data, now time.Time) error {
 	subject := event.Subject{Kind: event.KindSource, Account: w.source.Account, ID: w.source.ID}
+	data.SourceID, data.Source = &w.source.ID, w.source.Name
+	data.Username, data.Namespace, data.Dataset = w.source.At.Username, w.source.At.Namespace, w.source.At.Dataset
 
 	return event.WriteTx(ctx, tx, event.Event{Account: w.source.Account, Type: kind, At: now, Subject: subject, Data: data})
 }

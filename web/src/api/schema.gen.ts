@@ -6077,7 +6077,7 @@ export interface components {
         };
         /** @description Details of the event. Names are those at the time of the event. */
         NoticeData: {
-            /** @description Owner of the dataset, the namespace, the source or the connection; of a run, of the namespace that was asked about. */
+            /** @description Owner of the dataset, the namespace or the connection; of a run, of the namespace that was asked about; of a source, of its dataset. */
             username?: string;
             namespace?: string;
             dataset?: string;
@@ -6119,6 +6119,8 @@ export interface components {
             webhookId?: string;
             /** Format: uuid */
             sourceId?: string;
+            /** @description Name of the source. */
+            source?: string;
             /** @description Name of the connection. */
             connection?: string;
             /** Format: uuid */

@@ -1344,6 +1344,7 @@ class NoticeData(TypedDict):
     agent: NotRequired[str]
     webhookId: NotRequired[str]
     sourceId: NotRequired[str]
+    source: NotRequired[str]
     connection: NotRequired[str]
     connectionId: NotRequired[str]
 
