@@ -73,13 +73,27 @@ func (g *Ingest) Attach(ctx context.Context, who auth.Principal, at catalog.Data
 
 		switch {
 		case errors.Is(err, lake.ErrOwnRows):
-			return fault.New(fault.Conflict, "The dataset has rows of its own, or shows another table. Give the source the name of a new dataset.")
+			return errOwnRows()
 		case errors.Is(err, lake.ErrReplaced), errors.Is(err, lake.ErrConflict), errors.Is(err, lake.ErrDropped):
 			return errChanged()
 		default:
 			return err
 		}
 	})
+}
+
+func errOwnRows() error {
+	return fault.New(fault.Conflict, "The dataset has or had rows of its own, or shows another table. Give the source the name of a new dataset.")
+}
+
+// CheckAttach returns Conflict for a dataset that cannot show a table.
+func (g *Ingest) CheckAttach(ctx context.Context, at catalog.Dataset, found lake.Foreign) error {
+	may, err := g.Lake.MayAttach(ctx, lake.Table{Account: at.Account, Dataset: at.ID}, found)
+	if err == nil && !may {
+		err = errOwnRows()
+	}
+
+	return err
 }
 
 // attachTx changes the dataset in the transaction that makes the snapshot the current one.

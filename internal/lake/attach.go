@@ -59,7 +59,7 @@ func (l *Lake) Attaching(ctx context.Context, t Table, found Foreign) (change Ch
 		return Change{}, false, err
 	}
 
-	if (snapshot != nil || attached != nil) && (snapshot == nil || attached == nil || attached.Table != found.Table) {
+	if !mayShow(snapshot, attached, found) {
 		return Change{}, false, ErrOwnRows
 	}
 
@@ -78,6 +78,28 @@ func (l *Lake) Attaching(ctx context.Context, t Table, found Foreign) (change Ch
 	}
 
 	return change, false, l.stageForeign(ctx, t, found, fresh)
+}
+
+// mayShow reports whether a table may show another one: it has never had rows, or shows the same table already.
+func mayShow(snapshot *Snapshot, attached *Attachment, found Foreign) bool {
+	return snapshot == nil && attached == nil || snapshot != nil && attached != nil && attached.Table == found.Table
+}
+
+// MayAttach reports whether a table may show another one as it was read.
+func (l *Lake) MayAttach(ctx context.Context, t Table, found Foreign) (may bool, err error) {
+	err = l.db.Do(ctx, func(q querier) error {
+		snapshot, _, err := selectCurrent(ctx, q, t)
+		if err != nil {
+			return err
+		}
+
+		attached, err := selectAttached(ctx, q, t)
+		may = mayShow(snapshot, attached, found)
+
+		return err
+	})
+
+	return may, err
 }
 
 // compare returns the files of the table that are no longer in f, and those of f that are new.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/connection"
 	"quern.dev/quern/internal/extract"
 	"quern.dev/quern/internal/fault"
@@ -151,22 +152,31 @@ func told(ctx context.Context, err error, unfit func(reason string) error) error
 }
 
 // declaredKey returns the key of the dataset, and none if it has none or does not exist yet.
-func (s *Sources) declaredKey(ctx context.Context, who auth.Principal, want Want) (key []string, err error) {
-	at := want.At
+func (s *Sources) declaredKey(ctx context.Context, who auth.Principal, want Want) ([]string, error) {
+	found, err := s.existing(ctx, who, want.At)
+	if err != nil || found == nil {
+		return nil, err
+	}
+
+	return found.Key.Columns, nil
+}
+
+// existing returns a dataset that the caller may change, and nil if there is none: whoever may not see it is told later.
+func (s *Sources) existing(ctx context.Context, who auth.Principal, at catalog.Path) (found *catalog.Dataset, err error) {
 	at.Username = who.NameOf(at.Username)
 
 	err = s.DB.Do(ctx, func(q postgres.Querier) error {
-		found, err := s.Catalog.AllowDraft(ctx, q, who, auth.Editor, at)
+		dataset, err := s.Catalog.AllowDraft(ctx, q, who, auth.Editor, at)
 		if fault.Is(err, fault.NotFound) {
-			return nil // whoever may not see it is told later
+			return nil
 		}
 
-		key = found.Key.Columns
+		found = &dataset
 
 		return err
 	})
 
-	return key, err
+	return found, err
 }
 
 // loadRows finishes the load that an earlier run or attempt has begun, and then loads what is new.

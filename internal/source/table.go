@@ -38,12 +38,21 @@ func (s *Sources) checkTable(ctx context.Context, who auth.Principal, want *Want
 		return err
 	}
 
-	_, err = readTable(ctx, tables, *want.Table)
+	found, err := readTable(ctx, tables, *want.Table)
 	if unfit, isUnfit := errors.AsType[*lake.UnfitError](err); isUnfit {
 		return fault.Invalid("iceberg", unfit.Reason)
 	}
 
-	return err
+	if err != nil {
+		return err
+	}
+
+	dataset, err := s.existing(ctx, who, want.At)
+	if err != nil || dataset == nil {
+		return err
+	}
+
+	return s.Ingest.CheckAttach(ctx, *dataset, found)
 }
 
 // maxMoments limits how long the metadata and the manifests of a table are read.
