@@ -94,11 +94,21 @@ func TestSourceApply(t *testing.T) {
 	require.Contains(t, bob.run("source", "apply", file), "Nothing differs.\n")
 	require.Equal(t, "Found no new file among in/*.csv.\n", bob.run("source", "run", "orders"))
 
+	// A secret that is given replaces the one of a connection that exists, after a test. It is not ignored.
+	refused = bob.try("source", "apply", "--secret-file", "later="+write("wrong", "wrong\n"), file)
+	require.Equal(t, 7, refused.code, refused.err)
+	require.Contains(t, refused.err, "refused the access key")
+	require.Contains(t, bob.run("source", "apply", "--dry-run", "--secret-file", "later="+write("wrong", "wrong\n"), file), "connection later: would be given another secret\n")
+	require.Contains(t, bob.run("source", "apply", "--secret-file", "LATER="+write("secret", secret+"\n"), file), "connection later: given another secret\n")
+	refused = bob.try("source", "apply", "--secret-file", "other="+write("secret", secret+"\n"), file)
+	require.Equal(t, 2, refused.code, refused.err)
+	require.Contains(t, refused.err, `--secret-file names "other"`)
+
 	// What cannot be changed, or is wrong, is told before anything is changed.
 	for content, code := range map[string]int{
 		"sources: [{name: all, connection: nightly, dataset: shop/all}, {name: orders, connection: nightly, dataset: shop/other}]": 6,
 		"connections: [{name: nightly, s3: {endpoint: 'https://other.example', region: x, bucket: bucket, accessKeyId: x}}]":       6,
-		"sources: [{name: orders, connection: none, dataset: shop/orders}]":                                                        2,
+		"sources: [{name: orders, connection: none, dataset: shop/orders}]":                                                        5,
 		"sources: [{name: orders, connection: nightly, dataset: shop/orders, colour: red}]":                                        2,
 		"sources: [{name: a, connection: nightly, dataset: a/b}, {name: A, connection: nightly, dataset: a/b}]":                    2,
 		"connections: [{name: nightly}]": 2,

@@ -270,5 +270,37 @@ func TestConnectionShareCommands(t *testing.T) {
 	stopped := bob.try("source", "run", "orders")
 	require.Equal(t, 9, stopped.code)
 	require.Contains(t, stopped.err, "no longer shared with you")
-	require.Equal(t, 6, bob.try("source", "export").code)
+
+	// What cannot be exported is told, and does not keep the rest from it.
+	bob.run("source", "add", "own", "shop/own", "--connection", "nightly")
+	part := bob.try("source", "export")
+	require.Equal(t, 6, part.code)
+	require.Contains(t, part.out, "  - name: own\n    connection: nightly\n")
+	require.NotContains(t, part.out, "name: orders")
+	require.Contains(t, part.err, "left out, because their connections were deleted or are no longer shared with you: orders")
+	require.Equal(t, printed{"", part.err, 6}, bob.try("source", "export", "orders"))
+
+	// The file of somebody else says what is missing, and who can help.
+	refused = bob.try("source", "apply", "--dry-run", file)
+	require.Equal(t, 5, refused.code)
+	require.Contains(t, refused.err, "the source orders uses the connection ada/nightly, which does not exist or is not shared with you")
+	require.Contains(t, refused.err, "`quern connection share nightly bob`")
+
+	foreign := filepath.Join(t.TempDir(), "foreign.yaml")
+	require.NoError(t, os.WriteFile(foreign, []byte("sources: [{name: foreign, connection: nightly, dataset: ada/shop/all}]"), 0o600))
+
+	refused = bob.try("source", "apply", "--dry-run", foreign)
+	require.Equal(t, 5, refused.code)
+	require.Contains(t, refused.err, "the source foreign loads into the dataset ada/shop/all, which does not exist or is not shared with you")
+	require.Contains(t, refused.err, "`quern share ada/shop/all bob --role editor`")
+
+	ada.run("dataset", "create", "shop/all")
+	ada.run("share", "shop/all", "bob", "--role", "viewer")
+
+	refused = bob.try("source", "apply", foreign)
+	require.Equal(t, 4, refused.code)
+	require.Contains(t, refused.err, "the source foreign loads into the dataset ada/shop/all, which you may not change")
+	require.Contains(t, refused.err, "`quern share ada/shop/all bob --role editor`")
+	ada.run("share", "shop/all", "bob", "--role", "editor")
+	require.Equal(t, "source foreign: made\n", bob.run("source", "apply", foreign))
 }

@@ -66,7 +66,7 @@ changed, and nothing is deleted. The same file again changes nothing.
 
 The secret of a connection that is made is read from the environment variable ` + secretPrefix + `NAME, where NAME is the name of the connection in
 capitals with _ for everything else than letters and digits, or from the file that --secret-file names. For a catalog that is the secret key of
-its store; the token or the secret of its client is that of NAME/catalog.`
+its store; the token or the secret of its client is that of NAME/catalog. --secret-file replaces the secret of a connection that exists.`
 	command.Example = `  quern source apply --dry-run sources.yaml
   quern source apply --secret-file nightly=key sources.yaml`
 	flags := command.Flags()
@@ -78,7 +78,7 @@ its store; the token or the secret of its client is that of NAME/catalog.`
 
 // apply checks everything that it can before it changes anything.
 func (a *application) apply(ctx context.Context, file configuration) error {
-	if err := a.check(file); err != nil {
+	if err := a.check(ctx, file); err != nil {
 		return err
 	}
 
@@ -114,7 +114,7 @@ func impossible(what, name string, found []difference) error {
 }
 
 // check returns an error if the file cannot be applied.
-func (a *application) check(file configuration) error {
+func (a *application) check(ctx context.Context, file configuration) error {
 	known := map[string]bool{}
 	for _, c := range a.have.connections {
 		known[strings.ToLower(fullName(c))] = true
@@ -154,23 +154,44 @@ func (a *application) check(file configuration) error {
 		entry := connectionEntryOf(*found).normal()
 		entry.Name = wanted.Name
 
+		if a.hasNew(wanted.Name) { // the id of an access key changes with its secret
+			entry = entry.withKey(wanted)
+		}
+
 		if differ := differences(entry, wanted.normal()); len(differ) > 0 {
 			return impossible("connection", a.out.clean(wanted.Name), differ)
 		}
 	}
 
-	seen = map[string]bool{}
+	if err := a.checkSecrets(file); err != nil {
+		return err
+	}
+
+	return a.checkSources(ctx, file, known)
+}
+
+// checkSources returns an error if the sources of the file cannot be made or changed. known are the names of the connections that there are or will be.
+func (a *application) checkSources(ctx context.Context, file configuration, known map[string]bool) error {
+	seen := map[string]bool{}
 
 	for _, wanted := range file.Sources {
 		key := strings.ToLower(wanted.Name)
-		if wanted.Name == "" || seen[key] || !known[strings.ToLower(wanted.Connection)] {
-			return usageError{fmt.Errorf("the source %q must have a name of its own, and a connection that exists or is in the file", a.out.clean(wanted.Name)), applyCommand}
+		if wanted.Name == "" || seen[key] {
+			return usageError{fmt.Errorf("the source %q must have a name of its own", a.out.clean(wanted.Name)), applyCommand}
+		}
+
+		if !known[strings.ToLower(wanted.Connection)] {
+			return a.noConnection(wanted)
 		}
 
 		seen[key] = true
 
 		if err := wanted.valid(); err != nil {
 			return usageError{fmt.Errorf("the source %q: %w", a.out.clean(wanted.Name), err), applyCommand}
+		}
+
+		if err := a.checkDataset(ctx, wanted); err != nil {
+			return err
 		}
 
 		differ, err := a.differences(wanted)
@@ -283,8 +304,8 @@ func (a *application) tell(what, name, did string, differ []difference) error {
 }
 
 func (a *application) connection(ctx context.Context, wanted connectionEntry) error {
-	if a.have.connection(wanted.Name) != nil {
-		return a.tell("connection", wanted.Name, "", nil)
+	if found := a.have.connection(wanted.Name); found != nil {
+		return a.rekey(ctx, *found, wanted)
 	}
 
 	if a.isDry {
@@ -449,6 +470,10 @@ func (a *application) makeSource(ctx context.Context, wanted sourceEntry) error 
 
 	made, err := api.Read[api.Source](a.client.CreateSource(ctx, nil, body))
 	if err != nil {
+		if _, hint := explain(err); strings.Contains(hint, "`quern share`") {
+			err = exitError{exitForbidden, fmt.Sprintf("the source %s loads into the dataset %s, which you may not change", a.out.clean(wanted.Name), a.out.clean(at.String())), a.shareHint(at)}
+		}
+
 		return err
 	}
 

@@ -71,6 +71,24 @@ func (h present) names() map[string]string {
 	return names
 }
 
+// named returns the sources with these names, and all without names.
+func (p *program) named(have present, names []string) (wanted []api.Source, err error) {
+	if len(names) == 0 {
+		return have.sources, nil
+	}
+
+	for _, name := range names {
+		found := have.source(name)
+		if found == nil {
+			return nil, exitError{exitNotFound, fmt.Sprintf("you have no source %q", p.out.clean(name)), "`quern source list` shows the names."}
+		}
+
+		wanted = append(wanted, *found)
+	}
+
+	return wanted, nil
+}
+
 func (p *program) sourceExport() *cobra.Command {
 	command := p.act("export [SOURCE...]", "Write sources and their connections as YAML", cobra.ArbitraryArgs, func(ctx context.Context, client *api.Client, args []string) error {
 		have, err := p.present(ctx, client)
@@ -78,18 +96,9 @@ func (p *program) sourceExport() *cobra.Command {
 			return err
 		}
 
-		wanted := have.sources
-		if len(args) > 0 {
-			wanted = nil
-
-			for _, name := range args {
-				found := have.source(name)
-				if found == nil {
-					return exitError{exitNotFound, fmt.Sprintf("you have no source %q", p.out.clean(name)), "`quern source list` shows the names."}
-				}
-
-				wanted = append(wanted, *found)
-			}
+		wanted, err := p.named(have, args)
+		if err != nil {
+			return err
 		}
 
 		var file configuration
@@ -104,26 +113,40 @@ func (p *program) sourceExport() *cobra.Command {
 			}
 		}
 
+		var lost []string
+
 		for _, s := range wanted {
 			entry := sourceEntryOf(s, have.names())
 			if entry.Connection == "" {
-				return exitError{exitState, fmt.Sprintf("the connection of the source %s was deleted, or is no longer shared with you", p.out.clean(s.Name)), "`quern source delete` deletes the source."}
+				lost = append(lost, s.Name)
+
+				continue
 			}
 
 			file.Sources = append(file.Sources, entry)
 		}
 
-		text, err := file.yaml()
-		if err != nil {
-			return err
+		if len(file.Connections)+len(file.Sources) > 0 || len(lost) == 0 {
+			text, err := file.yaml()
+			if err != nil {
+				return err
+			}
+
+			p.out.printf("# Connections and sources, for `quern source apply`. Secrets are not part of this file.\n%s", text)
 		}
 
-		p.out.printf("# Connections and sources, for `quern source apply`. Secrets are not part of this file.\n%s", text)
+		if len(lost) == 0 {
+			return nil
+		}
 
-		return nil
+		return exitError{
+			exitState, fmt.Sprintf("left out, because their connections were deleted or are no longer shared with you: %s", strings.Join(lost, ", ")),
+			"`quern source change NAME --connection OTHER` gives a source of files another connection; `quern source delete NAME` deletes a source.",
+		}
 	})
 	command.Long = `Write sources and their connections as YAML, to keep them in a repository or to make them elsewhere with ` + "`quern source apply`" + `. Without
-SOURCE, all of them. Secrets and what was loaded are not part of the file.`
+SOURCE, all of them. Secrets and what was loaded are not part of the file. Sources whose connection is gone are left out: the command names them and
+ends with exit code 6.`
 
 	return command
 }
