@@ -63,7 +63,8 @@ func attachedCommands(t *testing.T, s *service, c *tableCatalog, key *signer) {
 	require.Equal(t, "Attached "+pinned()+" with 3 rows in 1 file.\n", terminal.run("source", "run", "orders"))
 
 	shown := terminal.run("source", "show", "orders")
-	require.Contains(t, shown, "orders attaches cli.orders as typist/lake/orders: active\nThe last run attached "+pinned()+".\nSchedule: */30 * * * * in UTC\n")
+	require.Contains(t, shown, "orders attaches cli.orders as typist/lake/orders: active\nConnection: lake, which leads to ")
+	require.Contains(t, shown, "\nTable: orders in the namespace cli. Each run attaches its current snapshot.\nThe last run attached "+pinned()+".\nSchedule: */30 * * * * in UTC\n")
 	require.NotContains(t, shown, "Changed files")
 
 	var told struct {

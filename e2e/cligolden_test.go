@@ -28,6 +28,7 @@ func TestGolden(t *testing.T) {
 		"orders.csv":   "id,day,region,total\n1,2026-11-02,north,19.90\n2,2026-11-03,north,1205.00\n3,2026-11-03,south,7.25\n4,2026-11-04,\"東京\",12\n", //nolint:gosmopolitan // letters of two columns
 		"bad.csv":      "id,total\n" + strings.Repeat("1,2\nx,\"3\n", 3),
 		"sources.yaml": "connections:\n  - {name: nightly, s3: {endpoint: https://s3.example, region: x, bucket: acme, accessKeyId: x}}\n",
+		"foreign.yaml": "sources: [{name: nightly, connection: bob/lake, dataset: bob/shop/orders}]\n",
 		"mixed.csv":    "id,day\n1,01/02/2026\n2,03/04/2026\n",
 		"report.sql":   "SELECT count(*) AS n FROM orders\n",
 	} {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,8 +16,13 @@ func TestSourceCommands(t *testing.T) {
 	t.Parallel()
 
 	s := start(t)
-	c := s.signedIn(t, value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "terminal", "role": "owner"}`)))
+	bearer := value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "terminal", "role": "owner"}`))
+	c := s.signedIn(t, bearer)
 	there := newBucket(t)
+
+	var begun struct{ LastEventID string }
+
+	call(t, http.MethodGet, s.url+"/events", bearer, "").json(t, &begun)
 
 	made := c.feed(stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")+"\n", "connection", "create", "nightly", "--endpoint", there.endpoint, "--region", stack.Env(t, "QUERN_TEST_S3_REGION"),
 		"--bucket", there.bucket, "--prefix", there.prefix, "--path-style", "--access-key-id", stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"))
@@ -47,12 +53,40 @@ func TestSourceCommands(t *testing.T) {
 
 	shown := c.run("source", "show", "orders")
 	require.Contains(t, shown, "orders loads in/*.csv into ada/shop/orders: stopped")
+	require.Contains(t, shown, "Connection: nightly, which leads to "+there.endpoint+"/"+there.bucket+"/"+strings.TrimSuffix(there.prefix, "/"))
+	require.Contains(t, shown, "\nFiles: under in/, those that match *.csv\nOptions: delimiter \";\"\n")
+	require.Contains(t, shown, "Changed files: keep rows. Deleted files: keep rows.\nSchedule: none, it runs only when somebody asks.\n")
 	require.Contains(t, c.run("source", "list"), "stopped")
+
+	// An event says which source it is, and which dataset.
+	told := c.run("watch", "--type", "source.stopped", "--after", begun.LastEventID, "--count", "1")
+	require.Contains(t, told, "ada/shop/orders  doubt  ")
+	require.Contains(t, told, "  source orders\n")
+	require.Contains(t, c.run("watch", "--type", "source.stopped", "--after", begun.LastEventID, "--count", "1", "-o", "ndjson"), `"source":"orders"`)
+
+	// The files that a source with a pattern would load.
+	there.put("in/b.txt", "x")
+	there.put("in/empty.csv", "")
+	there.put("in/2026/c.csv", "x")
+
+	for pattern, want := range map[string][]string{"*.csv": {"in/2026/c.csv", "in/a.csv", "in/b.csv"}, "2026/*": {"in/2026/c.csv"}, "?.*": {"in/2026/c.csv", "in/a.csv", "in/b.csv", "in/b.txt"}, "*.parquet": {}} {
+		var listed []string
+
+		for line := range strings.Lines(c.run("connection", "files", "nightly", "--prefix", "in/", "--pattern", pattern, "-o", "ndjson")) {
+			listed = append(listed, regexp.MustCompile(`"path":"([^"]+)"`).FindStringSubmatch(line)[1])
+		}
+
+		require.ElementsMatch(t, want, listed, pattern)
+	}
+
+	require.Contains(t, c.run("connection", "files", "nightly", "--pattern", "*.parquet"), "No file matches.")
+	require.Equal(t, 2, c.try("connection", "files", "nightly", "--pattern", "[").code)
+	there.remove("in/b.txt", "in/empty.csv", "in/2026/c.csv")
 	require.Contains(t, c.run("ingestion", "list", "shop/orders"), "b.csv")
 
 	require.Equal(t, 2, c.try("source", "change", "orders").code)
 	require.Equal(t, 7, c.try("source", "change", "orders", "--changed", "remove").code)
-	require.Contains(t, c.run("source", "change", "orders", "--changed", "replace", "--deleted", "remove", "--pattern", "a*"), "The next run uses it.")
+	require.Contains(t, c.run("source", "change", "orders", "--changed", "replace", "--deleted", "remove", "--pattern", "a*"), "It is stopped: `quern source resume orders`")
 	require.Contains(t, c.run("source", "show", "orders"), "Changed files: replace rows. Deleted files: remove rows.")
 	require.Contains(t, shown, "in/b.csv waits for somebody to decide: `quern ingestion show ada/shop/orders ")
 
@@ -76,7 +110,7 @@ func TestSourceCommands(t *testing.T) {
 	require.Equal(t, 2, c.try("source", "schedule", "orders", "--none", "--schedule", "0 3 * * *").code)
 	require.NotZero(t, c.try("source", "schedule", "orders", "--schedule", "0 25 * * *").code)
 	require.Contains(t, c.run("source", "schedule", "orders", "--none"), "only when somebody asks")
-	require.NotContains(t, c.run("source", "show", "orders"), "Schedule")
+	require.Contains(t, c.run("source", "show", "orders"), "Schedule: none")
 	require.Contains(t, c.run("source", "add", "daily", "shop/daily", "--connection", "nightly", "--schedule", "30 4 * * 1-5"), "It loads into ")
 	require.Contains(t, c.run("dataset", "show", "shop/orders"), "refreshed")
 	require.Contains(t, c.run("source", "pause", "orders"), "Paused")

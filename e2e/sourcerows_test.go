@@ -312,7 +312,12 @@ func TestSourcePostgresCommands(t *testing.T) {
 	require.Contains(t, c.run("source", "run", "orders"), "2 rows")
 	require.Contains(t, c.run("source", "run", "totals"), "2 rows")
 	require.Contains(t, c.run("query", "-n", "shop", "SELECT sum(total) AS s FROM totals", "-o", "ndjson"), `12`)
-	require.Contains(t, c.run("source", "show", "orders"), "public.orders")
+
+	shown := c.run("source", "show", "orders")
+	require.Contains(t, shown, "Connection: erp, which leads to "+there.name+"@")
+	require.Contains(t, shown, "\nTable: public.orders\nMode: growing. Each run loads the rows whose updated_at has grown, and those up to 10m before. The highest value that is loaded is ")
+	require.Contains(t, shown, "\nKey: id. A row replaces those with the same key.\n")
+	require.Contains(t, c.run("source", "show", "totals"), "\nQuery: SELECT id, total FROM orders;\nMode: full. Each run replaces all rows of the dataset.\n")
 
 	require.Contains(t, c.run("source", "list"), "a query")
 

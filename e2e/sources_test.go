@@ -42,6 +42,16 @@ func (p *place) put(path, content string) {
 	require.NoError(p.t, err)
 }
 
+// remove removes objects.
+func (p *place) remove(paths ...string) {
+	p.t.Helper()
+
+	for _, path := range paths {
+		_, err := p.client.DeleteObject(p.t.Context(), &s3.DeleteObjectInput{Bucket: &p.bucket, Key: new(p.prefix + path)})
+		require.NoError(p.t, err)
+	}
+}
+
 // connect makes a connection to a location and returns its id.
 func (s *service) connect(t *testing.T, bearer, name string, to *place) string {
 	t.Helper()

@@ -171,33 +171,6 @@ func (p *program) connectionCreate() *cobra.Command {
 	return command
 }
 
-func (p *program) connectionFiles() *cobra.Command {
-	var (
-		limit  int
-		prefix string
-	)
-
-	command := p.onConnection("files", "List the files that a connection sees", func(ctx context.Context, client *api.Client, id uuid.UUID) error {
-		pages := api.Pages(func(cursor *string) ([]api.ConnectionFile, *string, error) {
-			page, err := api.Read[api.ConnectionFileList](client.ListConnectionFiles(ctx, id, &api.ListConnectionFilesParams{
-				Prefix: given[string](prefix), Cursor: cursor, Limit: new(int32(100)),
-			}))
-
-			return page.Data, page.NextCursor, err
-		})
-
-		return list(p, pages, limit, "No files.",
-			column[api.ConnectionFile]{"path", func(f api.ConnectionFile) any { return f.Path }},
-			column[api.ConnectionFile]{"bytes", func(f api.ConnectionFile) any { return f.Size }},
-			column[api.ConnectionFile]{"modified", func(f api.ConnectionFile) any { return f.ModifiedAt }},
-		)
-	})
-	command.Flags().StringVar(&prefix, "prefix", "", "only files whose paths begin with this")
-	limitFlag(command, &limit)
-
-	return command
-}
-
 func (p *program) connectionRekey() *cobra.Command {
 	var (
 		keyID, file, password, token string

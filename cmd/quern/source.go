@@ -309,57 +309,6 @@ func runColumns() []column[api.SourceRun] {
 	}
 }
 
-// shownRuns is how many runs `source show` prints.
-const shownRuns = 10
-
-func (p *program) showSource(ctx context.Context, client *api.Client, id uuid.UUID) error {
-	found, err := api.Read[api.Source](client.GetSource(ctx, id))
-	if err != nil {
-		return err
-	}
-
-	if p.format != "table" {
-		return one(p, found, nil, sourceColumns()...)
-	}
-
-	does := "%s loads %s into %s: %s\n"
-	if found.Iceberg != nil {
-		does = "%s attaches %s as %s: %s\n"
-	}
-
-	p.out.printf(does, p.out.clean(found.Name), p.out.clean(loaded(found)), p.out.clean(datasetOf(found)), string(found.Status))
-
-	if found.Reason != nil {
-		p.out.printf("%s\n", p.out.clean(*found.Reason))
-	}
-
-	p.printOpen(found)
-
-	if found.Postgresql == nil && found.Iceberg == nil {
-		p.out.printf("Changed files: %s rows. Deleted files: %s rows.\n", *found.Changed, *found.Deleted)
-	}
-
-	if last := found.LastRun; last != nil && last.SnapshotID != nil {
-		p.out.printf("The last run attached the snapshot %s.\n", p.out.clean(*last.SnapshotID))
-	}
-
-	if found.Schedule != nil {
-		p.out.printf("Schedule: %s\n", p.out.clean(scheduleText(*found.Schedule)))
-	}
-
-	if found.NextRunAt != nil {
-		p.out.printf("Next run: %s\n", moment(*found.NextRunAt))
-	}
-
-	runs := api.Pages(func(cursor *string) ([]api.SourceRun, *string, error) {
-		page, err := api.Read[api.SourceRunList](client.ListSourceRuns(ctx, id, &api.ListSourceRunsParams{Cursor: cursor, Limit: new(int32(shownRuns))}))
-
-		return page.Data, nil, err
-	})
-
-	return list(p, runs, shownRuns, "It has not run. `quern source run` runs it.", runColumns()...)
-}
-
 func (p *program) sourceList() *cobra.Command {
 	var limit int
 
