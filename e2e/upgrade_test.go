@@ -32,6 +32,9 @@ var recordInstallation = flag.String("installation", "", "record an installation
 // installations is the folder with what earlier versions stored.
 const installations = "testdata/installations"
 
+// addressToken is what the server of the recorded source asks for.
+const addressToken = "the-token-of-an-installation-that-tests-upgrade"
+
 // installation is the file installation.json of an installation that an earlier version made. The files database.sql.gz and
 // store.tar.gz beside it are its database and its objects.
 type installation struct {
@@ -40,6 +43,7 @@ type installation struct {
 	SourceKey string `json:"sourceKey"`
 	Owner     string `json:"owner"` // API token of the user ada, who owns everything
 	Reader    string `json:"reader"`
+	Source    string `json:"source,omitempty"` // id of a source of addresses
 
 	// Answers are the bodies that the earlier version returned to GET requests, by the path of the request.
 	Answers map[string]json.RawMessage `json:"answers"`
@@ -49,7 +53,7 @@ type installation struct {
 func (i installation) settings() []string {
 	return []string{
 		"QUERN_S3_PREFIX=" + i.Prefix, "QUERN_SECRET=" + i.Secret, "QUERN_SOURCE_KEY=" + i.SourceKey,
-		"QUERN_DELETE_GRACE=87600h", "QUERN_SNAPSHOT_RETENTION=87600h",
+		"QUERN_DELETE_GRACE=87600h", "QUERN_SNAPSHOT_RETENTION=87600h", "QUERN_STATEMENT_RETENTION=8760h",
 	}
 }
 
@@ -102,7 +106,8 @@ func upgrade(t *testing.T, folder string) {
 	restored := &service{t: t, databaseURL: database, place: there}
 	require.Contains(t, restored.quernd("store", "claim"), "epoch 2")
 
-	s := start(t, append(old.settings(), "QUERN_DATABASE_URL="+database)...)
+	web := newAddresses(t, "h2")
+	s := start(t, append(old.settings(), "QUERN_DATABASE_URL="+database, web.hosts())...)
 
 	for path, before := range old.Answers {
 		answer := call(t, http.MethodGet, s.url+path, old.Owner, "")
@@ -124,6 +129,11 @@ func upgrade(t *testing.T, folder string) {
 
 	snapshots := orders.snapshots()
 	require.Equal(t, http.StatusOK, orders.restoreTo(snapshots[len(snapshots)-1].SnapshotID).status)
+
+	if old.Source != "" {
+		old.continueSource(s, web)
+	}
+
 	require.Equal(t, "0 lost, 0 orphans\n", restored.quernd("fsck"))
 }
 
@@ -180,7 +190,8 @@ func record(t *testing.T, folder string) {
 		SourceKey: "a key of an installation that tests upgrade", Answers: map[string]json.RawMessage{},
 	}
 	locate(t, made.Prefix).clear()
-	s := start(t, append(made.settings(), "QUERN_MAINTENANCE_INTERVAL=1h")...)
+	web := newAddresses(t, "h2")
+	s := start(t, append(made.settings(), "QUERN_MAINTENANCE_INTERVAL=1h", web.hosts())...)
 	key := s.newKey()
 	bearer := key.token("ada")
 
@@ -222,13 +233,21 @@ func record(t *testing.T, folder string) {
 	require.Equal(t, "answer", asked.Result.Outcome)
 	orders.rated(asked.RunID, `{"thumbsUp": true, "comment": "right"}`)
 
+	// What came later: rows of a document and of a source, a long statement, a webhook, limits.
+	made.Source = recordSource(orders, web)
+	orders.beside("units", "").named("", "units.md", "# Units\n\n| unit | grams |\n|---|---|\n| box | 500 |\n| roll | 120 |\n")
+	statement := orders.start("SELECT region, sum(amount) AS total FROM orders GROUP BY region ORDER BY region", "").await("completed")
+	webhooks{t, s, bearer}.create(`{"url": "https://receiver.example/quern", "types": ["dataset.columnsChanged"]}`)
+	s.quernd("limit", "set", "--user", "ada", "questions", "1000")
+
 	for _, path := range []string{
 		"/schema/ada/namespaces", "/schema/ada/sales/datasets", "/schema/datasets/all?q=order", "/schema/deleted",
 		"/data/ada/sales/orders", "/data/ada/sales/orders/profile", "/data/ada/sales/orders/rows", "/data/ada/sales/orders/snapshots",
 		"/data/ada/sales/orders/semantics", "/data/ada/sales/orders/inferDefinition", "/data/ada/sales/orders/ingestions",
 		"/data/ada/sales/orders/ingestions/" + set.ID + "/setAside", "/data/ada/sales/customers", "/data/ada/sales/customers/rows",
 		"/permissions/datasets/ada/sales/orders/shares", "/verified/ada/sales/" + kept.ID, "/query/runs", "/query/runs/" + asked.RunID,
-		"/query/runs/" + asked.RunID + "/feedback", "/query/conversations",
+		"/query/runs/" + asked.RunID + "/feedback", "/query/conversations", "/query/statements/" + statement.ID, "/connections", "/sources",
+		"/data/ada/sales/prices/rows", "/data/ada/sales/units/rows", "/webhooks",
 	} {
 		answer := call(t, http.MethodGet, s.url+path, made.Owner, "")
 		require.Equal(t, http.StatusOK, answer.status, "%s: %s", path, answer.body)
@@ -249,6 +268,54 @@ func record(t *testing.T, folder string) {
 	described, err := json.MarshalIndent(made, "", "  ")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "installation.json"), append(described, '\n'), 0o644))
+}
+
+// recordSource makes a source of two addresses, of which the server has one, loads it into the dataset prices, and returns its id.
+func recordSource(beside *filled, web *addresses) string {
+	beside.t.Helper()
+	web.wanted = "Bearer " + addressToken
+	web.put("a.csv", "n,price\n1,9.5\n2,3.25\n")
+
+	connection := beside.s.connectAddresses(beside.t, beside.bearer, web, map[string]any{"token": addressToken})
+	prices := beside.beside("prices", "")
+	from := &sourceOf{filled: prices, web: web}
+
+	var made sourced
+
+	answer := call(prices.t, http.MethodPost, prices.s.url+"/sources", prices.bearer,
+		fmt.Sprintf(`{"name": "prices", "connectionId": %q, "namespace": "sales", "datasetName": "prices", "paths": ["a.csv", "b.csv"]}`, connection))
+	require.Equal(prices.t, http.StatusCreated, answer.status, answer.body)
+	answer.json(prices.t, &made)
+
+	from.id = made.ID
+	require.Equal(prices.t, "completed", from.refresh().Status)
+	require.Equal(prices.t, 2, prices.describe().RowCount)
+
+	return made.ID
+}
+
+// continueSource lets the source of the earlier version load the file that is new, and only that one, with the token that is encrypted
+// under the key of the installation. Then it changes the key.
+func (i installation) continueSource(s *service, web *addresses) {
+	s.t.Helper()
+	web.wanted = "Bearer " + addressToken
+	web.put("a.csv", "n,price\n1,9.5\n2,3.25\n")
+	web.put("b.csv", "n,price\n3,1.75\n")
+
+	from := &sourceOf{filled: &filled{s.t, s, i.Owner, "ada", "sales", "prices"}, web: web, id: i.Source}
+
+	// No operation changes where a connection leads.
+	s.exec(`UPDATE connections SET settings = settings || jsonb_build_object('baseUrl', $1::text, 'caCertificate', $2::text)`, web.server.URL+"/data/", web.ca)
+
+	run := from.refresh()
+	require.Equal(s.t, "completed", run.Status, run.Reason)
+	require.EqualValues(s.t, 1, run.Files)
+	require.Equal(s.t, 3, from.describe().RowCount)
+
+	s.settings = append(s.settings, "QUERN_SOURCE_KEY=another key of an installation that tests upgrade", "QUERN_SOURCE_OTHER_KEY="+i.SourceKey)
+	s.stop()
+	s.restart()
+	require.Contains(s.t, s.quernd("connection", "rewrap"), "1")
 }
 
 // pack writes all objects of the location to an archive.
