@@ -403,6 +403,9 @@ func erasesUser(t *testing.T) {
 	require.Equal(t, http.StatusCreated, intoAda.status, intoAda.body)
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM definitions WHERE actor = 'ada' AND account_id = (SELECT account_id FROM directory_names WHERE username = 'bob')`))
 
+	// A dry run into a dataset that is never made keeps the rows that it showed.
+	e.beside("never", "").loaded(`"dryRun": true`, "id,note\n1,"+e.canary+"\n")
+
 	account := s.text(`SELECT account_id::text FROM directory_names WHERE username = 'ada'`)
 	e.requirePlanted()
 	s.lend(t, e.other.bearer, s.sharedConnection(t, e.other.bearer), "ada")

@@ -26,7 +26,10 @@ const (
 		UPDATE erasures SET state = 'done', target = $3, finished_at = $4 WHERE account_id = $1 AND id = $2 AND state = 'erased'`
 	sqlSelectLast = `SELECT coalesce(max(erased_at), 'epoch') FROM erasures`
 
-	sqlSelectDatasets = `SELECT id FROM datasets WHERE account_id = $1 UNION SELECT dataset_id FROM lake_tables WHERE account_id = $1`
+	// A draft has no dataset, but it can have ingestions: dry runs, and loads that were never decided.
+	sqlSelectDatasets = `
+		SELECT id FROM datasets WHERE account_id = $1 UNION SELECT dataset_id FROM lake_tables WHERE account_id = $1
+		UNION SELECT id FROM dataset_drafts WHERE account_id = $1 UNION SELECT dataset_id FROM ingestions WHERE account_id = $1`
 	sqlHideAccount    = `UPDATE accounts SET disabled_at = coalesce(disabled_at, $2) WHERE id = $1`
 	sqlHideDatasets   = `UPDATE datasets SET deleted_at = $2, epoch = epoch + 1 WHERE account_id = $1 AND deleted_at IS NULL`
 	sqlHideNamespaces = `UPDATE namespaces SET deleted_at = $2 WHERE account_id = $1 AND deleted_at IS NULL`

@@ -22,8 +22,13 @@ func (g *Ingest) EraseTable(ctx context.Context, t lake.Table) error {
 
 			return err
 		})
-		if err != nil || !exists {
+		if err != nil {
 			return err
+		}
+
+		// A draft never had a table, but it can have ingestions.
+		if !exists {
+			return g.DB.InTx(ctx, func(tx postgres.Tx) error { return remove(ctx, tx, t) })
 		}
 
 		if err := g.cleanTables(ctx); err != nil {
