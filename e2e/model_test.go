@@ -152,12 +152,14 @@ type concluded struct {
 			RowCount                      int
 			Basis                         string
 			Explained                     []explained
+			Doubts                        []struct{ Kind, Text string }
 		}
 		Usage     struct{ InputTokens, OutputTokens int }
 		AsOf      []struct{ Dataset string }
 		Basis     string
 		Explained []explained
 		Verified  *answeredBy
+		Doubts    []struct{ Kind, Text string }
 	}
 	Error struct{ Code, Message string }
 }

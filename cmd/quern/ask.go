@@ -339,9 +339,11 @@ func isAnswer(result api.RunResult) bool {
 
 // response returns the text of a result, without the table that the output of its only step has shown.
 func (a *asking) response(result api.RunResult) string {
-	text, _, hasTable := strings.Cut(result.Response, ":\n\n| ")
+	response := withoutLosses(result)
+
+	text, _, hasTable := strings.Cut(response, ":\n\n| ")
 	if a.quiet || !hasTable || result.Checks != nil || len(result.Steps) != 1 || result.Steps[0].RowCount > stepRows {
-		return result.Response
+		return response
 	}
 
 	return text + "."

@@ -24,15 +24,37 @@ func (a *asking) explained(result api.RunResult) {
 	}
 }
 
-// doubts prints where a statement does not fit the question. They are part of the answer, so that a script sees them, too.
+// doubts prints where a statement does not fit the question, and which rows are not counted. They are part of the answer, so that a script sees them, too.
 func (a *asking) doubts(list *[]api.AnswerDoubt) {
 	if list == nil {
 		return
 	}
 
 	for _, one := range *list {
-		a.out.printf("%s\n", a.out.clean(wrap("Doubt: "+one.Text, a.out.columns())))
+		text := one.Text
+		if one.Kind != leftOut {
+			text = "Doubt: " + text
+		}
+
+		a.out.printf("%s\n", a.out.clean(wrap(text, a.out.columns())))
 	}
+}
+
+const leftOut = "leftOut" // kind of a doubt about rows that are not counted
+
+// withoutLosses returns the text of a result without the rows that are not counted, which are printed as doubts.
+func withoutLosses(result api.RunResult) string {
+	text := result.Response
+
+	if result.Doubts != nil {
+		for _, one := range *result.Doubts {
+			if one.Kind == leftOut {
+				text = strings.Replace(text, "\n\n"+one.Text, "", 1)
+			}
+		}
+	}
+
+	return text
 }
 
 func (a *asking) words(title string, list *[]api.Explained) {

@@ -112,20 +112,26 @@ func (s solution) conclude(ctx context.Context, plan Plan, done []attempted) (Re
 // rowsOnly returns what each step found, for an answer that no model wrote.
 func rowsOnly(steps []Step) string {
 	if len(steps) == 1 {
-		return answered(steps[0]).Response
+		return withoutLosses(steps[0]).Response
 	}
 
 	words := make([]string, len(steps))
 	for i, s := range steps {
-		words[i] = fmt.Sprintf("Step %d: %s", s.Index+1, answered(s).Response)
+		words[i] = fmt.Sprintf("Step %d: %s", s.Index+1, withoutLosses(s).Response)
 	}
 
 	return strings.Join(words, "\n\n")
 }
 
-// remarks returns notes for the caller: steps that could not be done or were left out, and datasets that changed since
-// the same question was asked before.
+// remarks returns notes for the caller: rows that are not counted, steps that could not be done or were left out, and datasets that
+// changed since the same question was asked before.
 func (s solution) remarks(plan Plan, done []attempted) (notes []string) {
+	for _, one := range done {
+		if one.step != nil {
+			notes = append(notes, notCounted(*one.step)...)
+		}
+	}
+
 	if len(done) > 1 {
 		for i, one := range done {
 			if one.step == nil {

@@ -106,25 +106,32 @@ func (d *dialogue) schema(ctx context.Context) (*form.Schema, error) {
 		items[i] = one.Item
 	}
 
-	rules := &interpreter{inquiry: q}
+	// The values that mark rows as sums of others become part of statements, which later steps of the model may see.
+	schema, err := (&interpreter{inquiry: q}).schema(ctx, items, d.around.least >= llm.ExposeValues)
+	d.known.schema = schema
+
+	return schema, err
+}
+
+// schema returns what the compiler knows about datasets. Values that mark rows as sums of others are looked up only if they may
+// become part of statements.
+func (p *interpreter) schema(ctx context.Context, items []catalog.Item, withTotals bool) (*form.Schema, error) {
+	q := p.inquiry
 
 	about, err := q.tools.Query.About(ctx, q.who, items, func(catalog.Item) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 
-	// The values that mark rows as sums of others become part of statements, which later steps of the model may see.
-	if d.around.least >= llm.ExposeValues {
-		if err := rules.match(ctx, items, &planner.Request{}); err != nil {
+	if withTotals {
+		if err := p.match(ctx, items, &planner.Request{}); err != nil {
 			return nil, err
 		}
 
-		if _, err := rules.findTotals(ctx, about, func(string) bool { return true }); err != nil {
+		if _, err := p.findTotals(ctx, about, func(string) bool { return true }); err != nil {
 			return nil, err
 		}
 	}
 
-	d.known.schema = planner.Schema(planDatasets(q.question, about, rules.totals))
-
-	return d.known.schema, nil
+	return planner.Schema(planDatasets(q.question, about, p.totals)), nil
 }

@@ -58,6 +58,7 @@ type statement struct {
 	verified    *VerifiedAs  // the verified question whose statement it is
 	needs       []query.Need // what that statement is expected to read
 	isAside     bool         // not part of a step: it has no events, and its reads are not recorded
+	isCheck     bool         // of a step that has been announced: it has no events
 }
 
 func (s statement) parameters() query.Parameters {
@@ -76,8 +77,12 @@ func (q *inquiry) execute(ctx context.Context, s statement) (*query.Result, erro
 
 	if s.isAside {
 		beforeRead = nil
-	} else if err := q.announce(ctx, s); err != nil {
-		return nil, err
+	}
+
+	if !s.isAside && !s.isCheck {
+		if err := q.announce(ctx, s); err != nil {
+			return nil, err
+		}
 	}
 
 	for {

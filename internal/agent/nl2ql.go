@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"strings"
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/grounding"
@@ -72,8 +73,17 @@ func without(d draft) Result {
 	return result
 }
 
-// answered returns the result for a step that has run. Its text says what was asked and what was found.
+// answered returns the result for a step that has run. Its text says what was asked, what was found, and which rows were left
+// out.
 func answered(step Step) Result {
+	result := withoutLosses(step)
+	result.Response = strings.Join(append([]string{result.Response}, notCounted(step)...), "\n\n")
+
+	return result
+}
+
+// withoutLosses is answered without the rows that were left out.
+func withoutLosses(step Step) Result {
 	if step.RowCount == 0 {
 		return Result{Response: "No rows match.", Interpretation: step.Instruction, Outcome: NoData}
 	}

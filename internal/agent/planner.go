@@ -58,10 +58,15 @@ func (p *interpreter) respond(ctx context.Context) (Result, error) {
 	chosen, done := begun(p.inquiry.before())
 	result := Result{}
 
-	// An answer that another worker began is finished with the same statement.
-	if last := p.inquiry.question.LastChosen(); chosen == nil && done == nil && last != nil && last.Query != "" {
-		chosen = &planner.Candidate{SQL: last.Query, Interpretation: last.Interpretation, Explained: last.Explained}
-	} else if chosen == nil && done == nil {
+	last := p.inquiry.question.LastChosen()
+
+	switch {
+	case done != nil:
+	case chosen != nil: // an answer that another worker began is finished with the same statement
+		chosen.Check = p.checkAgain(ctx, chosen.SQL)
+	case last != nil && last.Query != "":
+		chosen = &planner.Candidate{SQL: last.Query, Interpretation: last.Interpretation, Explained: last.Explained, Check: p.checkAgain(ctx, last.Query)}
+	default:
 		var err error
 		if chosen, result, err = p.interpret(ctx); err != nil {
 			return Result{}, err
@@ -376,9 +381,16 @@ func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, e
 
 // show executes the statement of an interpretation and records its rows.
 func (p *interpreter) show(ctx context.Context, chosen planner.Candidate) (Result, error) {
-	rows, err := p.inquiry.execute(ctx, statement{
+	asked := statement{
 		instruction: chosen.Interpretation, text: chosen.SQL, attempt: 1, model: plannerName, basis: BasisRules, explained: chosen.Explained,
-	})
+	}
+
+	leftOut, err := p.inquiry.leftOut(ctx, asked, chosen.Check)
+	if err != nil {
+		return Result{}, err
+	}
+
+	rows, err := p.inquiry.execute(ctx, asked)
 
 	switch {
 	case isRepairable(err) && p.down != nil:
@@ -394,7 +406,7 @@ func (p *interpreter) show(ctx context.Context, chosen planner.Candidate) (Resul
 	reasoning := prose(strings.Join(append([]string{"Answered by the planner, without a model."}, chosen.Notes...), " "))
 
 	step, err := p.inquiry.recorder.log.Step(ctx, Step{
-		Instruction: chosen.Interpretation, Query: chosen.SQL, Reasoning: reasoning, Basis: BasisRules, Explained: chosen.Explained,
+		Instruction: chosen.Interpretation, Query: chosen.SQL, Reasoning: reasoning, Basis: BasisRules, Explained: chosen.Explained, Doubts: leftOut,
 	}, rows)
 	if err != nil {
 		return Result{}, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"quern.dev/quern/internal/fault"
@@ -23,9 +24,10 @@ type writer struct {
 	consults    bool     // it compares the result with a second opinion of the planner
 	opinion     *opinion // nil if there is no second opinion
 	verdict     verdict
-	isPart      bool // it is one of several steps, so that the instruction is what is asked
-	doubted     bool // the model was told once what is doubtful
-	reformed    bool // the model was told once that its form cannot be used
+	isPart      bool    // it is one of several steps, so that the instruction is what is asked
+	doubted     bool    // the model was told once what is doubtful
+	reformed    bool    // the model was told once that its form cannot be used
+	leftOut     []Doubt // about the rows that the statement at hand does not count
 }
 
 func newWriter(d *dialogue, index int, instruction, prompt string) *writer {
@@ -134,9 +136,14 @@ func (w *writer) write(ctx context.Context) (*Step, Result, error) {
 // try runs a draft. It returns a complaint for the model if the statement failed or its result looks wrong; in the
 // latter case it also returns the result.
 func (w *writer) try(ctx context.Context, d draft, attempt int) (*query.Result, string, error) {
-	result, err := w.dialogue.inquiry.execute(ctx, statement{
-		index: w.index, instruction: w.instructed(d), text: d.Query, attempt: attempt, basis: d.basis, explained: d.explained(),
-	})
+	asked := statement{index: w.index, instruction: w.instructed(d), text: d.Query, attempt: attempt, basis: d.basis, explained: d.explained()}
+
+	var err error
+	if w.leftOut, err = w.dialogue.inquiry.leftOut(ctx, asked, d.check()); err != nil {
+		return nil, "", err
+	}
+
+	result, err := w.dialogue.inquiry.execute(ctx, asked)
 
 	switch {
 	case isRepairable(err):
@@ -201,7 +208,7 @@ func (w *writer) finish(ctx context.Context, d draft, result *query.Result) (*St
 
 	step, err := w.dialogue.inquiry.recorder.log.Step(ctx, Step{
 		Index: w.index, Instruction: w.instructed(d), Query: d.Query, Reasoning: d.Reasoning, Basis: d.basis, Explained: d.explained(),
-		Doubts: append(w.audit(ctx, d, result), w.opinion.doubts(w.verdict)...),
+		Doubts: slices.Concat(w.leftOut, w.audit(ctx, d, result), w.opinion.doubts(w.verdict)),
 	}, result)
 
 	return &step, Result{}, err

@@ -36,9 +36,10 @@ const (
 	Role     Kind = "role"     // what does not add up is added up
 	Repeated Kind = "repeated" // a join repeats rows that are counted or added up
 	Opinion  Kind = "opinion"  // the planner interprets the question differently
+	LeftOut  Kind = "leftOut"  // rows are not counted because they lack a row of another dataset
 )
 
-// Doubt is a difference between a question and a statement.
+// Doubt is a difference between a question and a statement, or what a reader must know about the rows that it counts.
 type Doubt struct {
 	Kind  Kind   `json:"kind"`
 	Text  string `json:"text"`            // a sentence

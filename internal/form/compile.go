@@ -14,6 +14,7 @@ type Statement struct {
 	SQL            string
 	Interpretation string   // the form in words
 	Notes          []string // sentences: the defaults that were used, and what a reader must know
+	Check          Check    // of rows that the figures may leave out
 }
 
 // Compile returns the statement of a form. The errors *PathsError, *JoinError, *FigureError and *NameError say what the
@@ -31,7 +32,7 @@ func (s *Schema) Compile(f Form) (Statement, error) {
 		return Statement{}, err
 	}
 
-	return Statement{SQL: sql, Interpretation: s.interpretation(f), Notes: c.notes}, nil
+	return Statement{SQL: sql, Interpretation: s.interpretation(f), Notes: c.notes, Check: c.check()}, nil
 }
 
 func (c *compiler) compile() (string, error) {

@@ -17,23 +17,46 @@ type given struct {
 	one  bool // a condition on the many side is an error, because the datasets of several figures would differ in it
 }
 
-// conditions returns conditions as SQL. Those on the same dataset of the many side hold for the same row of it.
-func (s *scope) conditions(g given, beside []Condition) (list []string, err error) {
+// predicate is a condition as SQL, with the joined tables whose columns it needs.
+type predicate struct {
+	sql   string
+	needs []*table
+}
+
+// predicates returns conditions. Those on the same dataset of the many side hold for the same row of it.
+func (s *scope) predicates(g given, beside []Condition) (list []predicate, err error) {
 	conditions, err := s.gathered(g)
 	if err != nil {
 		return nil, err
 	}
 
 	for _, c := range conditions {
+		s.reached = nil
+
 		sql, err := s.condition(c, g.home, append(slices.Clone(beside), named(g.list, g.home)...))
 		if err != nil {
 			return nil, err
 		}
 
-		list = append(list, sql)
+		list = append(list, predicate{sql, s.reached})
 	}
 
 	return list, nil
+}
+
+// conditions returns conditions as SQL.
+func (s *scope) conditions(g given, beside []Condition) ([]string, error) {
+	list, err := s.predicates(g, beside)
+
+	return statements(list), err
+}
+
+func statements(predicates []predicate) (list []string) {
+	for _, p := range predicates {
+		list = append(list, p.sql)
+	}
+
+	return list
 }
 
 // named returns conditions with the datasets of their columns.
@@ -315,7 +338,12 @@ func (s *scope) exists(c Condition, home *Dataset) (string, error) {
 		}
 
 		last := len(path.hops) - 1
-		match = s.equal(path.hops[last], s.follow(owner, path.hops[:last]), inner.root)
+		from := s.follow(owner, path.hops[:last])
+		match = s.equal(path.hops[last], from, inner.root)
+
+		if from != s.root {
+			s.reached = append(s.reached, from)
+		}
 	} else {
 		path, err := choose(back, d, owner.data, c.Rows.Via, false)
 		if err != nil {

@@ -57,6 +57,12 @@ func TestFanOut(t *testing.T) {
 
 			require.Equal(t, want, got, "schema %d, form %s\n%s", seed, told, statement.SQL)
 
+			for _, f := range db.check(t, statement) {
+				if f.Lost > 0 {
+					seen["left out"]++
+				}
+			}
+
 			for what, isTrue := range map[string]bool{
 				"result": true, "rows": len(want) > 0, "joined": strings.Contains(statement.SQL, "LEFT JOIN"), "apart": strings.Contains(statement.SQL, "FULL JOIN"),
 				"many side": strings.Contains(statement.SQL, "EXISTS ("), "ties": strings.Contains(statement.SQL, "QUALIFY"),
@@ -70,7 +76,7 @@ func TestFanOut(t *testing.T) {
 
 	t.Log(seen)
 
-	for _, what := range []string{"result", "rows", "joined", "apart", "many side", "ties", errPaths.Error(), errJoin.Error(), errFigure.Error()} {
+	for _, what := range []string{"result", "rows", "joined", "apart", "many side", "ties", "left out", errPaths.Error(), errJoin.Error(), errFigure.Error()} {
 		require.Greater(t, seen[what], 50, what)
 	}
 }

@@ -114,16 +114,17 @@ func (c *compiler) single(r *result, d *Dataset) (err error) {
 		return err
 	}
 
-	if err := c.values(r, s.aggregate); err != nil {
+	var leaves []leaf
+
+	if err := c.values(r, func(l leaf) (string, error) {
+		leaves = append(leaves, l)
+
+		return s.aggregate(l)
+	}); err != nil {
 		return err
 	}
 
-	where, err := s.conditions(given{list: c.form.Where, home: c.home}, nil)
-	if err != nil {
-		return err
-	}
-
-	where = append(where, s.totals(&err)...)
+	where, err := s.counted(given{list: c.form.Where, home: c.home}, leaves)
 	if err != nil {
 		return err
 	}
@@ -316,12 +317,7 @@ func (p *part) add(l leaf) (string, error) {
 func (p *part) sql() (string, error) {
 	s := p.scope
 
-	where, err := s.conditions(given{list: p.where(), home: s.c.home, one: len(s.c.facts) > 1}, nil)
-	if err != nil {
-		return "", err
-	}
-
-	where = append(where, s.totals(&err)...)
+	where, err := s.counted(given{list: p.where(), home: s.c.home, one: len(s.c.facts) > 1}, p.leaves)
 	if err != nil {
 		return "", err
 	}

@@ -16,6 +16,7 @@ type compiler struct {
 	bare   bool       // the statement reads one table, so its columns need no table's name
 	tables int        // that the statement reads
 	notes  []string
+	losses []loss
 }
 
 func (c *compiler) note(text string) {
@@ -40,6 +41,8 @@ type scope struct {
 	tables []*table
 	joins  []string
 	used   map[string]bool // aliases here and in the SELECTs around
+
+	reached []*table // joined tables that the condition at hand needs
 }
 
 func (c *compiler) scope(d *Dataset, around *scope) *scope {
@@ -185,5 +188,8 @@ func (s *scope) reach(d *Dataset, via []string, home *Dataset) (*table, error) {
 		return nil, err
 	}
 
-	return s.follow(s.root, path.hops), nil
+	t := s.follow(s.root, path.hops)
+	s.reached = append(s.reached, t)
+
+	return t, nil
 }

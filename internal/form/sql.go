@@ -15,6 +15,9 @@ import (
 // quoted returns a name as SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
+// Quoted returns a name as the statements of this package write it.
+func Quoted(name string) string { return quoted(name) }
+
 // literal returns a text as SQL.
 func literal(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" }
 

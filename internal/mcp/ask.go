@@ -190,7 +190,7 @@ type shownRun struct {
 	Verified       *verifiedAs    `json:"verified,omitempty"`
 	Clarification  *clarification `json:"clarification,omitempty"`
 	Checks         *checks        `json:"checks,omitempty"`
-	Doubts         []string       `json:"doubts,omitempty"` // where a statement does not fit the question
+	Doubts         []string       `json:"doubts,omitempty"` // where a statement does not fit the question, and which rows it does not count
 	Steps          []shownStep    `json:"steps,omitempty"`
 	Model          string         `json:"model,omitempty"`
 	Error          *shownError    `json:"error,omitempty"`

@@ -59,6 +59,7 @@ type Candidate struct {
 	Interpretation string
 	Notes          []string // what a reader of the rows must know
 	Explained      []Explained
+	Check          form.Check // of rows that the figures may leave out
 }
 
 // Unused is what words are taken for that no interpretation explains.

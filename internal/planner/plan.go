@@ -125,6 +125,7 @@ func (p *Plan) compile(r *reading, text string, c *cover) bool {
 	if !slices.ContainsFunc(p.Candidates, func(o Candidate) bool { return o.SQL == statement.SQL }) {
 		p.Candidates = append(p.Candidates, Candidate{
 			Form: r.form, SQL: statement.SQL, Interpretation: statement.Interpretation, Notes: statement.Notes, Explained: r.explain(text, c.list()),
+			Check: statement.Check,
 		})
 	}
 

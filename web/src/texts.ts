@@ -1391,6 +1391,7 @@ export const t = {
         verified: 'A person checked the statement that answers this question.',
       },
       model: (name: string) => `model: ${name}`,
+      losses: 'Rows that are not counted',
       doubts: 'What may not fit',
       doubtsText: 'The query may still be right. Compare it with your question.',
       unverified: (number: number) => (number === 1 ? 'One claim is not confirmed by the rows. It is marked.' : `${number} claims are not confirmed by the rows. They are marked.`),

@@ -13,7 +13,7 @@ import { cx } from '~/ui/cx';
 import { Hint } from '~/ui/Hint';
 import { Ago } from '~/ui/Time';
 import { type Claim, closing, mark, opening, readCalculation } from './claims';
-import { noteOf, proseOf } from './prose';
+import { leftOut, noteOf, proseOf } from './prose';
 import { firstOf, type StepTable, tableOf } from './table';
 import { emphasis } from './words';
 
@@ -241,9 +241,25 @@ export function Emphasis({ text }: { text: string }) {
   );
 }
 
+/** The rows that the answer does not count. */
+export function Losses({ result }: { result: RunResult }) {
+  const losses = (result.doubts ?? []).filter(({ kind }) => kind === leftOut);
+  if (losses.length === 0) return null;
+  return (
+    <div className="rounded-md border border-warn/30 bg-warn-soft p-3 text-sm">
+      <h3 className="font-medium text-warn">{t.ask.answer.losses}</h3>
+      {losses.map(({ text }) => (
+        <p key={text} className="mt-1 [overflow-wrap:anywhere]">
+          <Emphasis text={text} />
+        </p>
+      ))}
+    </div>
+  );
+}
+
 /** Where the query may not fit the question, in words. */
 export function Doubts({ result }: { result: RunResult }) {
-  const doubts = result.doubts ?? [];
+  const doubts = (result.doubts ?? []).filter(({ kind }) => kind !== leftOut);
   if (doubts.length === 0) return null;
   return (
     <div className="rounded-md border border-warn/30 bg-warn-soft p-3 text-sm">

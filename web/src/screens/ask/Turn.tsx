@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { BadgeCheck, Link2 } from 'lucide-react';
-import { useId, useRef, useState } from 'react';
+import { useId, useMemo, useRef, useState } from 'react';
 import { soFar, type Turn as TurnData } from '~/stream/run';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
@@ -9,12 +9,13 @@ import { cx } from '~/ui/cx';
 import { Failure } from '~/ui/Failure';
 import { Hint } from '~/ui/Hint';
 import { say } from '~/ui/toast';
-import { Answer, type Cited, Doubts, Reading } from './Answer';
+import { Answer, type Cited, Doubts, Losses, Reading } from './Answer';
 import { Evidence } from './Evidence';
 import { Feedback } from './Feedback';
 import { Keep } from './Keep';
 import { shareUrl } from './link';
 import { Clarify, NoAnswer } from './Outcomes';
+import { withoutLosses } from './prose';
 import { cancel, choose, isKept, longestKept, useLiveRun, type Where } from './runs';
 import { Done, Progress } from './Steps';
 import { type Explained, explain, meaning } from './words';
@@ -36,6 +37,7 @@ export function Turn({ conversationId, turn, where, time, onAsk }: { conversatio
   const waiting = turn.status === 'waiting' && result?.clarification !== undefined;
   const steps = result?.steps ?? [];
   const only = steps.length === 1 ? steps[0] : undefined;
+  const bare = useMemo(() => result && withoutLosses(result), [result]);
   // A form names the words of the interpretation; rules and verified questions name those of the question.
   const explained = result && result.basis !== 'form' ? (result.explained ?? []) : [];
 
@@ -56,7 +58,8 @@ export function Turn({ conversationId, turn, where, time, onAsk }: { conversatio
             {!running && <Done steps={steps} time={time} />}
             <div className={cx('grid gap-6', steps.length > 0 && 'xl:grid-cols-[minmax(0,5fr)_minmax(0,7fr)] xl:gap-8')}>
               <div className="flex min-w-0 max-w-190 flex-col gap-4">
-                {result.outcome === 'no_data' ? <NoAnswer turn={turn} result={result} onAsk={onAsk} /> : <Answer result={result} cited={cited} onCite={setCited} />}
+                {result.outcome === 'no_data' ? <NoAnswer turn={turn} result={bare} onAsk={onAsk} /> : <Answer result={bare ?? result} cited={cited} onCite={setCited} />}
+                <Losses result={result} />
                 <Reading result={result} chosen={run?.chosen} />
                 <Doubts result={result} />
                 {!running && (

@@ -9,6 +9,15 @@ export function proseOf(response: string): string {
   return lines.slice(0, from).join('\n').trim();
 }
 
+/** An answer without its sentences about rows that are not counted: they stand in a box of their own. */
+export function withoutLosses(result: RunResult): RunResult {
+  const losses = (result.doubts ?? []).filter(({ kind }) => kind === leftOut);
+  return losses.length === 0 ? result : { ...result, response: losses.reduce((response, { text }) => response.replace(`\n\n${text}`, () => ''), result.response) };
+}
+
+/** The kind of doubts about rows that are not counted. */
+export const leftOut = 'leftOut';
+
 /** A refusal lists questions that could be asked, and how SQL is sent without a console. The first become buttons, the second a link. */
 export function suggestionsOf(response: string): { text: string; questions: string[] } {
   const questions: string[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { closing as c, mark, opening as o, readCalculation } from './claims';
 import { explain, emphasis, meaning } from './words';
-import { noteOf, proseOf, suggestionsOf } from './prose';
+import { noteOf, proseOf, suggestionsOf, withoutLosses } from './prose';
 
 const place = (text: string, claim: string, verified: boolean, from = 0) => {
   const points = Array.from(text);
@@ -79,6 +79,15 @@ describe('proseOf', () => {
   it('leaves the table to the rows', () => {
     expect(proseOf('Total amount, by country:\n\n| country | total |\n|---|---:|\n| Austria | 1 |')).toBe('Total amount, by country:');
     expect(proseOf('One | two')).toBe('One | two');
+  });
+});
+
+describe('withoutLosses', () => {
+  it('leaves out what stands in a box of its own', () => {
+    const told = '2 of 6 rows of *orders* have no *customer* and are not counted; their total *freight* is $& 3.';
+    const result = { response: `Total freight: 20.\n\n${told}\n\nMore.`, outcome: 'answer' as const, steps: [] };
+    expect(withoutLosses({ ...result, doubts: [{ kind: 'leftOut', text: told }, { kind: 'value', text: 'More.' }] }).response).toBe('Total freight: 20.\n\nMore.');
+    expect(withoutLosses(result)).toBe(result);
   });
 });
 
