@@ -1812,7 +1812,8 @@ type AgentRunFeedbackRequest struct {
 	ThumbsUp bool `json:"thumbsUp"`
 }
 
-// AnswerDoubt A difference between the question and a statement that a model wrote. The statement may still be right.
+// AnswerDoubt A difference between the question and a statement that a model wrote, which may still be right. Or what a reader must know about the rows
+// that an answer counts.
 type AnswerDoubt struct {
 	// Kind - `value`, `number`, `period`: only the question or only the statement has it
 	// - `negation`: the question leaves something out, the statement does not
@@ -1821,6 +1822,7 @@ type AnswerDoubt struct {
 	// - `role`: what does not add up is added up
 	// - `repeated`: a join repeats rows that are counted or added up
 	// - `opinion`: the planner interprets the question differently
+	// - `leftOut`: rows are not counted because they lack a row of another dataset. `response` ends with the same sentence, as a paragraph of its own
 	//
 	// More may be added.
 	Kind string `json:"kind"`
@@ -4161,7 +4163,7 @@ type RunStep struct {
 	// Data At most 1,000 rows and 1 MiB.
 	Data []Row `json:"data"`
 
-	// Doubts Where the statement does not fit the question. Absent if there are none.
+	// Doubts Where the statement does not fit the question
 	Doubts *[]AnswerDoubt `json:"doubts,omitempty"`
 
 	// Explained What words were taken for. Absent for `sql`.

@@ -4841,7 +4841,10 @@ export interface components {
             /** @description The doubts of all steps. If a model found nothing although the planner is sure of an answer, the list says so. Absent if there are no doubts. */
             doubts?: components["schemas"]["AnswerDoubt"][];
         };
-        /** @description A difference between the question and a statement that a model wrote. The statement may still be right. */
+        /**
+         * @description A difference between the question and a statement that a model wrote, which may still be right. Or what a reader must know about the rows
+         *     that an answer counts.
+         */
         AnswerDoubt: {
             /**
              * @description - `value`, `number`, `period`: only the question or only the statement has it
@@ -4851,6 +4854,7 @@ export interface components {
              *     - `role`: what does not add up is added up
              *     - `repeated`: a join repeats rows that are counted or added up
              *     - `opinion`: the planner interprets the question differently
+             *     - `leftOut`: rows are not counted because they lack a row of another dataset. `response` ends with the same sentence, as a paragraph of its own
              *
              *     More may be added.
              */
@@ -4920,7 +4924,7 @@ export interface components {
             /** @description What words were taken for. Absent for `sql`. */
             explained?: components["schemas"]["Explained"][];
             verified?: components["schemas"]["AnsweredByVerified"];
-            /** @description Where the statement does not fit the question. Absent if there are none. */
+            /** @description Where the statement does not fit the question */
             doubts?: components["schemas"]["AnswerDoubt"][];
         };
         /** @description The verified question that answered, as it was then. Present if `basis` is `verified`. In a result, that of its only step. */

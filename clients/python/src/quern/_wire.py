@@ -774,7 +774,9 @@ class RunList(TypedDict):
 
 class AnswerDoubt(TypedDict):
     """
-    A difference between the question and a statement that a model wrote. The statement may still be right.
+    A difference between the question and a statement that a model wrote, which may still be right. Or what a reader must know about the rows
+    that an answer counts.
+
     """
 
     kind: str
