@@ -109,12 +109,9 @@ func TestLosses(t *testing.T) {
 		"one dataset": {form.Form{Dataset: "orders", Measures: measures(count()), Where: where(is("status", "paid"))}, nil},
 		"a list":      {form.Form{Dataset: "orders", Show: terms("id"), Where: where(is("customers.city", "Vienna"))}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			statement, err := set.schema.Compile(one.form)
-			require.NoError(t, err)
-
-			require.Equal(t, one.want, statement.Check.Sentences(db.check(t, statement)), statement.Check.SQL)
-		})
+		statement, err := set.schema.Compile(one.form)
+		require.NoError(t, err, name)
+		require.Equal(t, one.want, statement.Check.Sentences(db.check(t, statement)), "%s: %s", name, statement.Check.SQL)
 	}
 }
 
