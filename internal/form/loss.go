@@ -280,12 +280,14 @@ func (s *scope) loss(m *Measure, joined []predicate, cells []*table) loss {
 
 // lose adds a loss: the rows under conditions of which lost is true. The amount is the total of value, if there is one.
 func (s *scope) lose(one loss, where []predicate, value, lost string, tables []*table) {
-	from := " FROM " + s.source(s.root)
+	var from strings.Builder
+
+	from.WriteString(" FROM " + s.source(s.root))
 
 	for i, join := range s.joins {
 		t := s.tables[i+1]
 		if slices.ContainsFunc(tables, func(o *table) bool { return o == t || strings.HasPrefix(o.path, t.path+"/") }) {
-			from += join
+			from.WriteString(join)
 		}
 	}
 
@@ -295,7 +297,7 @@ func (s *scope) lose(one loss, where []predicate, value, lost string, tables []*
 	}
 
 	one.sql = `count(*) FILTER (WHERE "is_lost") AS "lost", count(*) AS "among", ` + amount + ` AS "amount" FROM (SELECT ` + inner +
-		from + clause(" WHERE ", statements(where)) + ") AS " + quoted(s.c.free("checked"))
+		from.String() + clause(" WHERE ", statements(where)) + ") AS " + quoted(s.c.free("checked"))
 
 	if i := slices.IndexFunc(s.c.losses, func(o loss) bool { return o.sql == one.sql }); i >= 0 {
 		for _, f := range one.towards {
