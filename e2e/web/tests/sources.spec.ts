@@ -386,12 +386,18 @@ test('a table of a catalog is attached, and a catalog that is down is told', asy
     await expect(runs(page).first()).toContainText('2 rows');
     await expect(about(page)).toContainText('sales.orders');
     await expect(about(page)).toContainText('The table is attached');
+    const told = /each run shows its current snapshot; now \d+\./;
+    await expect(about(page)).toContainText(told);
+    const first = told.exec((await about(page).textContent()) ?? '')?.[0] ?? '';
     await accessible(page, 'source that attaches a table');
 
     // The dataset has the rows.
     await page.getByRole('link', { name: `${own}/attached` }).click();
     await expect(page.getByText('refreshed')).toBeVisible();
     await expect(page.getByText('Vienna').first()).toBeVisible();
+    // What the service refuses is not offered.
+    await expect(page.getByRole('link', { name: 'Add rows' })).toHaveCount(0);
+    await expect(page.getByRole('button', { name: 'Declare a key' })).toHaveCount(0);
     await accessible(page, 'attached dataset');
     await page.goBack();
 
@@ -402,11 +408,14 @@ test('a table of a catalog is attached, and a catalog that is down is told', asy
     await expect(runs(page)).toHaveCount(2);
     await expect(runs(page).first()).toContainText('Failed', { timeout: 90_000 });
     await expect(runs(page).first()).toContainText('did not answer as an Iceberg REST catalog');
+    await expect(about(page)).toContainText(first);
     await accessible(page, 'run that failed');
     catalog.state.down = false;
     await page.getByRole('button', { name: 'Run now' }).click();
     await expect(runs(page)).toHaveCount(3);
     await expect(runs(page).first()).toContainText('3 rows');
+    await expect(about(page)).toContainText(told);
+    await expect(about(page)).not.toContainText(first);
   } finally {
     await catalog.close();
   }

@@ -24,7 +24,7 @@ type Known = Schemas['ColumnProfile'];
 const texts = t.dataset.column;
 const layout = 'grid grid-cols-[minmax(0,1fr)_96px] gap-x-4 gap-y-1 lg:grid-cols-[minmax(140px,2fr)_minmax(140px,3fr)_minmax(186px,260px)_72px_76px]';
 
-export function Columns({ at, metadata, role }: Part) {
+export function Columns({ at, metadata, role, attached }: Part) {
   const waiting = metadata.rowCount > 0;
   const stats = useQuery({
     ...profile(at),
@@ -36,7 +36,7 @@ export function Columns({ at, metadata, role }: Part) {
   const [order, setOrder] = useState<Order>('given');
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const missing = isAbsent(stats.error);
-  const writable = role !== 'viewer';
+  const writable = role !== 'viewer' && !attached;
   const known = new Map((stats.data?.columns ?? []).map((column) => [column.name, column]));
   const keys = new Set((stats.data?.candidateKeys ?? []).flatMap((key) => (key.length === 1 ? key : [])));
   const declared = new Set(metadata.key?.columns.map((name) => name.toLowerCase()));
@@ -50,7 +50,7 @@ export function Columns({ at, metadata, role }: Part) {
           writable && (
             <>
               <AddRows to={at} />
-              <Key at={at} metadata={metadata} role={role} unique={keys} />
+              <Key at={at} metadata={metadata} role={role} attached={attached} unique={keys} />
             </>
           )
         }
@@ -81,7 +81,7 @@ export function Columns({ at, metadata, role }: Part) {
             </option>
           ))}
         </Select>
-        <Key at={at} metadata={metadata} role={role} unique={keys} />
+        <Key at={at} metadata={metadata} role={role} attached={attached} unique={keys} />
         {(missing || (stats.data && stats.data.snapshotId !== metadata.snapshotId)) && (
           <p className="text-sm text-text-3">{missing ? texts.noProfile : texts.older}</p>
         )}

@@ -1,10 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { CatchBoundary, Link, useParams } from '@tanstack/react-router';
 import { Download, MessageSquareText, Share2 } from 'lucide-react';
 import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { download } from '~/api/download';
 import { ApiError } from '~/api/errors';
-import { dataset, listEntry, type Ref, urlOf } from '~/api/queries';
+import { dataset, listEntry, type Ref, snapshots, urlOf } from '~/api/queries';
 import { count, formatBytes } from '~/format/number';
 import { retried } from '~/lazy';
 import { t } from '~/texts';
@@ -43,6 +43,7 @@ export default function Dataset() {
   const shown: Tab = params.tab && params.tab in tabs ? (params.tab as Tab) : 'columns';
   const head = useQuery(dataset(ref));
   const entry = useQuery(listEntry(ref));
+  const history = useInfiniteQuery({ ...snapshots(ref), enabled: entry.data ? entry.data.role !== 'viewer' : false });
   const [sharing, setSharing] = useState(false);
   const [failure, setFailure] = useState<unknown>();
   useTitle(ref.dataset);
@@ -61,10 +62,11 @@ export default function Dataset() {
     );
   }
   const size = head.data?.metadata.byteCount;
-  // Nothing is shown before the role is known: an owner must not meet the page of a viewer.
+  const attached = history.data?.pages[0]?.data.some(({ operation }) => operation === 'attach') ?? false;
+  // Nothing is shown before the role is known: an owner must not meet the page of a viewer, nor buttons that the service refuses.
   const part: Part | undefined =
-    head.data && entry.data
-      ? { at: { owner: head.data.dataset.owner, namespace: head.data.dataset.namespace, dataset: head.data.dataset.name }, metadata: head.data.metadata, role: entry.data.role }
+    head.data && entry.data && (entry.data.role === 'viewer' || !history.isPending)
+      ? { at: { owner: head.data.dataset.owner, namespace: head.data.dataset.namespace, dataset: head.data.dataset.name }, metadata: head.data.metadata, role: entry.data.role, attached }
       : undefined;
   // Names in the address may be written in other letters than those of the dataset.
   const at = part?.at ?? ref;
@@ -117,7 +119,7 @@ export default function Dataset() {
               {t.dataset.ask}
             </Link>
           )}
-          {part?.role !== 'viewer' && <AddRows to={at} look="plain" />}
+          {part?.role !== 'viewer' && !part?.attached && <AddRows to={at} look="plain" />}
           <Menu
             className={buttonClass('plain')}
             disabled={part?.metadata.rowCount === 0}

@@ -17,10 +17,10 @@ const texts = t.dataset.key;
 type Duplicates = Schemas['KeyDuplicates'];
 
 /** The key of a dataset, and for editors the dialog that declares it. `unique` are the columns in which no two rows are alike. */
-export function Key({ at, metadata, role, unique }: Part & { unique: ReadonlySet<string> }) {
+export function Key({ at, metadata, role, attached, unique }: Part & { unique: ReadonlySet<string> }) {
   const [open, setOpen] = useState(false);
   const { key } = metadata;
-  if (role === 'viewer') {
+  if (role === 'viewer' || attached) {
     return key ? (
       <p className="flex items-center gap-2 text-sm text-text-2">
         <KeyRound size={16} strokeWidth={1.75} aria-hidden />

@@ -25,7 +25,7 @@ type Ingestion = Schemas['Ingestion'];
 const tones: Record<Ingestion['status'], Tone> = { queued: 'plain', running: 'info', waiting: 'warn', completed: 'ok', failed: 'danger', cancelled: 'plain' };
 const busy = (one: Ingestion) => one.status === 'queued' || one.status === 'running';
 
-export default function Loads({ at, role }: Part) {
+export default function Loads({ at, role, attached }: Part) {
   const queries = useQueryClient();
   const [aside, setAside] = useState<string | null>(null);
   const list = useInfiniteQuery({ ...ingestions(at), refetchInterval: ({ state }) => (state.data?.pages.some((page) => page.data.some(busy)) ? 2000 : false) });
@@ -49,7 +49,7 @@ export default function Loads({ at, role }: Part) {
   const all = list.data.pages.flatMap((page) => page.data).filter((one) => !one.dryRun);
   if (all.length === 0) {
     return (
-      <Empty icon={FileInput} title={texts.empty} action={role !== 'viewer' && <AddRows to={at} />}>
+      <Empty icon={FileInput} title={texts.empty} action={role !== 'viewer' && !attached && <AddRows to={at} />}>
         {texts.emptyText}
       </Empty>
     );

@@ -11,7 +11,7 @@ import { Skeleton } from '~/ui/Skeleton';
 import { AddRows } from './AddRows';
 import type { Part } from './part';
 
-export default function Rows({ at, metadata, role }: Part) {
+export default function Rows({ at, metadata, role, attached }: Part) {
   const list = useInfiniteQuery(rows(at));
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
   const loaded = useMemo(() => (list.data?.pages ?? []).flatMap((page) => page.data), [list.data]);
@@ -24,8 +24,8 @@ export default function Rows({ at, metadata, role }: Part) {
   if (list.isPending) return <Skeleton table lines={10} />;
   if (loaded.length === 0) {
     return (
-      <Empty icon={Rows3} title={t.dataset.column.emptyTitle} action={role !== 'viewer' && <AddRows to={at} />}>
-        {role !== 'viewer' && t.dataset.rows.emptyText}
+      <Empty icon={Rows3} title={t.dataset.column.emptyTitle} action={role !== 'viewer' && !attached && <AddRows to={at} />}>
+        {role !== 'viewer' && !attached && t.dataset.rows.emptyText}
       </Empty>
     );
   }

@@ -192,8 +192,11 @@ function About({ source: of }: { source: Source }) {
   const self = useQuery(me).data?.username ?? '';
   const known = useInfiniteQuery(connections);
   const connection = (known.data?.pages ?? []).flatMap((page) => page.data).find((one) => one.id === of.connectionId);
-  const row = 'grid gap-x-4 px-4 py-3 sm:grid-cols-[180px_1fr]';
   const { postgresql, iceberg, paths } = of;
+  // A run that failed or goes on has no snapshot. The dataset still shows that of the run before it.
+  const history = useInfiniteQuery({ ...runs(of.id, of.lastRun), enabled: iceberg !== undefined });
+  const attached = of.lastRun?.snapshotId ?? history.data?.pages.flatMap((page) => page.data).find(({ snapshotId }) => snapshotId)?.snapshotId;
+  const row = 'grid gap-x-4 px-4 py-3 sm:grid-cols-[180px_1fr]';
   return (
     <dl className="divide-y divide-line overflow-hidden rounded-md border border-line bg-surface [&_dt]:text-text-2 [&_dd]:min-w-0 [&_dd]:[overflow-wrap:anywhere]">
       <div className={row}>
@@ -216,7 +219,7 @@ function About({ source: of }: { source: Source }) {
         <dt>{texts.about.how}</dt>
         <dd>
           {iceberg
-            ? texts.about.attached(of.lastRun?.snapshotId)
+            ? texts.about.attached(attached)
             : postgresql
               ? texts.about.modes[postgresql.mode](postgresql.cursorColumn ?? '', postgresql.cursor)
               : [paths ? texts.about.addresses : texts.about.files, texts.about.changed[of.changed ?? 'keep'], texts.about.deleted[of.deleted ?? 'keep']].join(' ')}
