@@ -4163,7 +4163,7 @@ type RunStep struct {
 	// Data At most 1,000 rows and 1 MiB.
 	Data []Row `json:"data"`
 
-	// Doubts Where the statement does not fit the question
+	// Doubts Where the statement does not fit the question, and which rows it leaves out. Absent if there are none.
 	Doubts *[]AnswerDoubt `json:"doubts,omitempty"`
 
 	// Explained What words were taken for. Absent for `sql`.

@@ -4924,7 +4924,7 @@ export interface components {
             /** @description What words were taken for. Absent for `sql`. */
             explained?: components["schemas"]["Explained"][];
             verified?: components["schemas"]["AnsweredByVerified"];
-            /** @description Where the statement does not fit the question */
+            /** @description Where the statement does not fit the question, and which rows it leaves out. Absent if there are none. */
             doubts?: components["schemas"]["AnswerDoubt"][];
         };
         /** @description The verified question that answered, as it was then. Present if `basis` is `verified`. In a result, that of its only step. */
