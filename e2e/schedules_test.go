@@ -182,7 +182,7 @@ func schedulesStop(t *testing.T, s *service, key *signer) {
 	require.Zero(t, o.get().NextRunAt)
 
 	told := heard.awaits(1)
-	require.Equal(t, []string{"source.stopped", "file", made.ID, run.IngestionID, "guest"}, []string{told.Type, told.Data.Code, told.Data.SourceID, told.Data.IngestionID, told.Data.Username})
+	require.Equal(t, []string{"source.stopped", "file", made.ID, run.IngestionID, "host"}, []string{told.Type, told.Data.Code, told.Data.SourceID, told.Data.IngestionID, told.Data.Username})
 	await(t, "the webhook was called", func() bool { return len(received.events()) == 1 })
 	require.Equal(t, told.ID, received.events()[0].ID)
 
