@@ -112,11 +112,26 @@ func attachedSpoiled(t *testing.T, s *service, c *tableCatalog, key *signer) {
 	a := attach(t, s, c, "spoiled", bearer, s.connectCatalog(t, bearer, c, nil), table)
 	require.Equal(t, "completed", a.refresh().Status)
 
-	at := new(strings.TrimPrefix(c.read(table).Files[0], "s3://"+c.there.bucket+"/"))
-	_, err := c.there.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &c.there.bucket, Key: at, Body: strings.NewReader("PAR1 not really PAR1")})
-	require.NoError(t, err)
+	var answer *answer
 
-	answer := a.statement("FROM shown")
+	// A profile may have read a file before it is spoiled, and the copy of the service is still good.
+	next := 11
+	await(t, "a file that is no copy is read", func() bool {
+		c.do("append", map[string]any{"table": table, "rows": numberedRows(next, 1)})
+		require.Equal(t, "completed", a.refresh().Status)
+
+		next++
+
+		for _, file := range c.read(table).Files {
+			at := new(strings.TrimPrefix(file, "s3://"+c.there.bucket+"/"))
+			_, err := c.there.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &c.there.bucket, Key: at, Body: strings.NewReader("PAR1 not really PAR1")})
+			require.NoError(t, err)
+		}
+
+		answer = a.statement("FROM shown")
+
+		return answer.status != http.StatusOK
+	})
 	require.Equal(t, http.StatusUnprocessableEntity, answer.status, answer.body)
 	require.Contains(t, answer.body, "cannot be read: ")
 }
