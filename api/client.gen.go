@@ -1812,8 +1812,8 @@ type AgentRunFeedbackRequest struct {
 	ThumbsUp bool `json:"thumbsUp"`
 }
 
-// AnswerDoubt A difference between the question and a statement that a model wrote, which may still be right. Or what a reader must know about the rows
-// that an answer counts.
+// AnswerDoubt A warning about an answer. The statement of a model differs from the question and may still be right, or the answer does not count all
+// rows.
 type AnswerDoubt struct {
 	// Kind - `value`, `number`, `period`: only the question or only the statement has it
 	// - `negation`: the question leaves something out, the statement does not

@@ -233,7 +233,7 @@ func record(t *testing.T, folder string) {
 	require.Equal(t, "answer", asked.Result.Outcome)
 	orders.rated(asked.RunID, `{"thumbsUp": true, "comment": "right"}`)
 
-	// What came later: rows of a document and of a source, a long statement, a webhook, limits.
+	// Also record rows of a document and of a source, a long statement, a webhook and limits.
 	made.Source = recordSource(orders, web)
 	orders.beside("units", "").named("", "units.md", "# Units\n\n| unit | grams |\n|---|---|\n| box | 500 |\n| roll | 120 |\n")
 	statement := orders.start("SELECT region, sum(amount) AS total FROM orders GROUP BY region ORDER BY region", "").await("completed")

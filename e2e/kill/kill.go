@@ -35,7 +35,7 @@ type loop struct {
 	killed map[int]bool // by process id: a process that is killed twice counts once
 }
 
-// running is the kill loops, by name, and how many processes each other test has killed.
+// running contains the kill loops by name. For every other test it contains the number of processes that the test has killed.
 //
 //nolint:gochecknoglobals // it belongs to the tests of this process
 var running = struct {

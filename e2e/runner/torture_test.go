@@ -53,7 +53,7 @@ func newPlay(t *testing.T, file string) *play {
 
 func (p *play) output() string { return fmt.Sprint(p.out) }
 
-// TestTorture checks the order of the parts, that a torture goes on where the one before has ended, and the table.
+// TestTorture checks the order of the parts and the table. It also checks that a second run continues where the first one ended.
 func TestTorture(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +96,7 @@ func TestTorture(t *testing.T) {
 	require.Regexp(t, `(?m)^sum +12 +16 +140 `, third.output())
 }
 
-// TestTortureFails checks that a failure ends neither the torture nor is forgotten, until the part has passed.
+// TestTortureFails checks that the run continues after a failure, and that it reports the failure until the part passes.
 func TestTortureFails(t *testing.T) {
 	t.Parallel()
 
@@ -121,7 +121,7 @@ func TestTortureFails(t *testing.T) {
 	require.Equal(t, "TestFew TestMany", strings.Join(again.ran, " "))
 }
 
-// TestTortureTime checks that a part ends when the time is over, and that it then waits for a torture with more time.
+// TestTortureTime checks that a part ends when the time is over. The part begins again only in a run with more time.
 func TestTortureTime(t *testing.T) {
 	t.Parallel()
 

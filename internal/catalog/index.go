@@ -48,7 +48,7 @@ func (c Catalog) indexStale(ctx context.Context) (made int, err error) {
 	return made, err
 }
 
-// indexShares adds one batch of grants to the documents, and returns their number.
+// indexShares adds one batch of grants to the search documents. It returns the number of grants in the batch.
 func (c Catalog) indexShares(ctx context.Context) (made int, err error) {
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		made, err = indexGrants(ctx, tx, indexBatch)

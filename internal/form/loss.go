@@ -312,8 +312,8 @@ func (s *scope) lose(one loss, where []predicate, value, lost string, tables []*
 	s.c.losses = append(s.c.losses, one)
 }
 
-// lost returns the condition that a row is left out because it lacks a row of another dataset: it meets each condition
-// whose row it has, but not all of them, or it lacks a row that the figure is calculated from.
+// lost returns the SQL condition under which a row is left out because it lacks a row of another dataset. Such a row does not fail
+// any condition that can be checked. It lacks the row for another condition, or a row that the figure is calculated from.
 func (s *scope) lost(joined []predicate, cells []*table) string {
 	var meets, fails []string
 
@@ -336,7 +336,7 @@ func (s *scope) lost(joined []predicate, cells []*table) string {
 	return strings.Join(append(meets, "("+strings.Join(fails, " OR ")+")"), " AND ")
 }
 
-// missing returns the condition that a row leads to no row of at least one table.
+// missing returns the SQL condition under which a row has no partner in at least one of the tables.
 func (s *scope) missing(tables []*table) string {
 	var list []string
 

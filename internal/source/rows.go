@@ -161,7 +161,7 @@ func (s *Sources) declaredKey(ctx context.Context, who auth.Principal, want Want
 	return found.Key.Columns, nil
 }
 
-// existing returns a dataset that the caller may change, and nil if there is none: whoever may not see it is told later.
+// existing returns the dataset if it exists and the caller may change it, and nil otherwise. A later check refuses callers without the right.
 func (s *Sources) existing(ctx context.Context, who auth.Principal, at catalog.Path) (found *catalog.Dataset, err error) {
 	at.Username = who.NameOf(at.Username)
 

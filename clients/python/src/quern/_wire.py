@@ -774,8 +774,8 @@ class RunList(TypedDict):
 
 class AnswerDoubt(TypedDict):
     """
-    A difference between the question and a statement that a model wrote, which may still be right. Or what a reader must know about the rows
-    that an answer counts.
+    A warning about an answer. The statement of a model differs from the question and may still be right, or the answer does not count all
+    rows.
 
     """
 
